@@ -1,0 +1,20 @@
+//! Bounds of the loader. Each is far above any table seen, and far below what hurts.
+
+/// Largest table file, in bytes.
+pub const FILE_SIZE: usize = 8 * 1024 * 1024;
+/// Deepest nesting of YAML collections.
+pub const DEPTH: usize = 64;
+/// Most stages of one table.
+pub const STAGES: usize = 20_000;
+/// Most rules, facts, catalogue entries or guarantees of one table, each.
+pub const ENTRIES: usize = 10_000;
+/// Most names in one list.
+pub const LIST: usize = 10_000;
+/// Most steps of one stage.
+pub const STEPS: u32 = 100_000;
+/// Compiled size of one regex, in bytes.
+pub const REGEX_SIZE: usize = 1 << 20;
+/// Most problems reported of one file.
+pub const PROBLEMS: usize = 200;
+/// Longest name of a stage, tool, fact or rule, in characters.
+pub const NAME: usize = 128;

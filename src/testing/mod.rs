@@ -1,0 +1,1 @@
+//! For embedders: scenarios, the scripted model and tools, the story snapshot.
