@@ -50,6 +50,9 @@ impl SessionBuilder {
     pub fn observe(self, on: bool) -> Self {
         unimplemented!()
     }
+    pub fn assume(self, rule: &str, holds: bool) -> Self {
+        unimplemented!()
+    }
     pub fn start(self) -> Result<Session, StartError> {
         unimplemented!()
     }
