@@ -1,1 +1,3 @@
+//! One binary for all integration tests: one module a subject.
 
+mod provider;
