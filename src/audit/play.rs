@@ -3,11 +3,12 @@
 use super::counts::Fired;
 use super::recording::{RecordedCall, Recording, Turn};
 use crate::engine::args::{Identity, fingerprint, identity};
-use crate::engine::event::{EnteredBy, Event, Judged};
+use crate::engine::event::{Event, Judged};
 use crate::engine::input::{CallNo, Input, ProposedCall, Reply, ToolResult};
 use crate::engine::outcome::Outcome;
 use crate::engine::session::{Record, Session, StartError, Unfitting};
 use crate::engine::verdict::Check;
+use crate::engine::view::ToolChoice;
 use crate::table::StageTable;
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -103,8 +104,6 @@ struct Player {
     records: Option<Vec<Record>>,
     /// In the reply under way, the call at which a guard asked to leave or close.
     point: Option<CallNo>,
-    /// Only the closing request is left.
-    closing: bool,
 }
 
 impl Player {
@@ -112,7 +111,7 @@ impl Player {
         let session = Session::builder(table, run.task.as_str()).run_id(&run.id).start()?;
         let played = Played { fates: Vec::with_capacity(run.calls()), ..Played::default() };
         let records = record.then(Vec::new);
-        Ok(Self { session, played, given: HashSet::new(), records, point: None, closing: false })
+        Ok(Self { session, played, given: HashSet::new(), records, point: None })
     }
 
     fn play(mut self, run: &Recording) -> Result<(Played, Vec<Record>), CannotPlay> {
@@ -175,15 +174,11 @@ impl Player {
         let kept = self.records.is_some().then(|| input.clone());
         let events = self.session.apply(input)?;
         for event in &events {
-            match event {
-                Event::GuardFired { guard, call, answer, observed } => {
-                    self.played.fired.count(guard);
-                    if !observed && matches!(&**answer, "leave" | "close") && self.point.is_none() {
-                        self.point = *call;
-                    }
+            if let Event::GuardFired { guard, call, answer, observed } = event {
+                self.played.fired.count(guard);
+                if !observed && matches!(&**answer, "leave" | "close") && self.point.is_none() {
+                    self.point = *call;
                 }
-                Event::StageEntered { by: EnteredBy::Closing, .. } => self.closing = true,
-                _ => {}
             }
         }
         if let (Some(records), Some(input)) = (&mut self.records, kept) {
@@ -194,8 +189,9 @@ impl Player {
 
     /// A run that closes does so after its reply; the calls of that reply behind the point are counted as cut.
     fn look_for_the_end(&mut self, numbers: &[CallNo], from: usize) {
+        let closing = self.session.view().tool_choice == ToolChoice::None;
         let ended = self.session.outcome().filter(|outcome| !outcome.is_pause());
-        if let Some(point) = self.point.filter(|_| self.closing || ended.is_some()) {
+        if let Some(point) = self.point.filter(|_| closing || ended.is_some()) {
             let behind = self.played.fates.iter_mut().skip(from).zip(numbers).filter(|(_, call)| **call > point);
             behind.filter(|(fate, _)| **fate == Fate::Run).for_each(|(fate, _)| *fate = Fate::After);
         }
