@@ -1,2 +1,4 @@
+//! All integration tests in one binary.
 
 mod audit;
+mod table_valid;
