@@ -274,6 +274,19 @@ fn the_table_for_people_is_aligned() {
     ");
 }
 
+#[test]
+fn the_tables_of_the_evidence_load_without_a_warning() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("docs/examples/audit");
+    let mut tables: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    tables.sort();
+    assert_eq!(tables.len(), 4);
+    for path in tables {
+        let table = StageTable::parse(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        assert_eq!(table.warnings(), [], "{}", path.display());
+    }
+    assert_eq!(observe().warnings(), []);
+}
+
 /// The recorded runs beside the repository; `None` says so and lets the test pass.
 fn traces(name: &str) -> Option<Source<'static>> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/traces").join(format!("{name}.jsonl.gz"));
