@@ -1,4 +1,5 @@
 //! One binary for all integration tests: one module a subject.
+//! All integration tests in one binary.
 
 mod audit;
 mod provider;
