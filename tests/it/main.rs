@@ -1,1 +1,3 @@
-
+#[cfg(feature = "run")]
+mod tools;
+mod trace;
