@@ -53,10 +53,11 @@ impl Job {
 
     fn plan<'p>(&self, session: &'p Session, default_timeout: Duration) -> Plan<'p> {
         let entry = session.tool_entry(&self.call.tool);
-        let again = entry.every_ms.zip(entry.until.as_ref()).map(|(every, until)| Again {
+        let no = self.call.no;
+        let again = entry.every_ms.filter(|_| entry.until.is_some()).map(|every| Again {
             every: Duration::from_millis(every),
             most: entry.repeats,
-            until: Box::new(move |result: &ToolResult| session.result_meets(until, result)),
+            until: Box::new(move |result: &ToolResult| session.poll_is_done(no, result).unwrap_or(true)),
         });
         Plan {
             call: self.call.clone(),
@@ -74,15 +75,14 @@ impl Drive<'_> {
         let mut slots: Vec<Option<ToolResult>> = jobs.iter().map(|_| None).collect();
         let done = self.run_to_slots(session, &jobs, &mut slots).await;
         let cancelled = done.is_none() && self.options.cancel.is_cancelled();
-        if cancelled {
-            // First of all: what follows settles the reply, and must not lead the run on.
-            session.cancel();
-            self.keep(session)?;
-        } else {
-            self.tick(session, false)?;
-        }
+        self.tick(session, false)?;
         for (job, slot) in jobs.into_iter().zip(slots) {
-            let result = slot.unwrap_or_else(|| dropped(cancelled));
+            let result = match slot {
+                Some(result) => result,
+                // The engine answers what was dropped once it is told of the cancel.
+                None if cancelled => continue,
+                None => ToolResult::unknown("ended because the run's time was up; nobody knows whether it took effect"),
+            };
             session.finish(job.ticket, result);
             self.keep(session)?;
         }
@@ -102,10 +102,4 @@ impl Drive<'_> {
         let work = run_together(self.host, &plans, slots).instrument(span);
         self.options.unless(session.time_left_ms(), work).await
     }
-}
-
-/// The result of a call that was ended by us.
-fn dropped(cancelled: bool) -> ToolResult {
-    let why = if cancelled { "the run was cancelled" } else { "the run's time was up" };
-    ToolResult::unknown(format!("ended because {why}; nobody knows whether it took effect"))
 }

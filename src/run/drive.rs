@@ -1,17 +1,16 @@
 //! The loop of one run. Every record is kept before it is acted on.
 
-use super::calls::Job;
+use super::calls::{Job, is_harmless};
 use super::clock::Clock;
 use super::guarded::{Caught, caught};
 use super::model::{Asker, Model, ModelError, ModelErrorKind, Question, SinkError, ToolHost, TraceSink};
 use super::runner::{Options, Unanswered};
-use crate::engine::event::Event;
-use crate::engine::input::Reply;
+use crate::engine::input::{Reply, ToolResult};
 use crate::engine::outcome::Outcome;
+use crate::engine::roster::ADVANCE;
 use crate::engine::session::Session;
 use crate::engine::verdict::{Ruling, Verdict};
 use crate::engine::view::Message;
-use indexmap::IndexMap;
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 use tracing::{Instrument as _, Span};
@@ -28,8 +27,6 @@ pub(super) struct Drive<'r> {
     sink: &'r mut dyn TraceSink,
     pub(super) options: &'r Options,
     clock: Clock,
-    /// What the stages ended with, for people who are asked.
-    products: IndexMap<String, String>,
     stage: (String, Span),
     pub(super) model_error: Option<ModelError>,
 }
@@ -68,7 +65,6 @@ impl<'r> Drive<'r> {
             sink,
             options,
             clock: Clock::start(),
-            products: IndexMap::new(),
             stage: (String::new(), Span::none()),
             model_error: None,
         }
@@ -78,6 +74,8 @@ impl<'r> Drive<'r> {
     pub(super) async fn run(&mut self, session: &mut Session) -> Result<(), SinkError> {
         self.keep(session)?;
         self.reopen(session).await?;
+        // A run that paused for want of a model, or was cancelled, goes on with the next reply.
+        let mut resumes = matches!(session.outcome(), Some(Outcome::ProviderError | Outcome::Cancelled));
         loop {
             // A model and tools that are always ready must not starve the task that cancels.
             tokio::task::consume_budget().await;
@@ -86,7 +84,11 @@ impl<'r> Drive<'r> {
                 return self.cancel(session);
             }
             let goes_on = match session.outcome() {
-                None => self.step(session).await?,
+                outcome if outcome.is_none() || std::mem::take(&mut resumes) => {
+                    self.step(session).await?;
+                    true
+                }
+                None => false,
                 Some(Outcome::AwaitingApproval) => self.admission(session).await?,
                 Some(Outcome::AwaitingUser) => self.user(session).await?,
                 Some(_) => false,
@@ -99,17 +101,7 @@ impl<'r> Drive<'r> {
 
     /// Writes what the engine recorded, before anybody acts on it.
     pub(super) fn keep(&mut self, session: &mut Session) -> Result<(), SinkError> {
-        for record in session.take_records() {
-            self.sink.write(&record)?;
-            for event in record.events {
-                if let Event::StageLeft { stage, product } = event
-                    && !product.is_empty()
-                {
-                    self.products.insert(stage.to_string(), product);
-                }
-            }
-        }
-        Ok(())
+        session.take_records().iter().try_for_each(|record| self.sink.write(record))
     }
 
     pub(super) fn tick(&mut self, session: &mut Session, waiting: bool) -> Result<(), SinkError> {
@@ -124,12 +116,12 @@ impl<'r> Drive<'r> {
     }
 
     /// Asks the model once and carries out what its reply leads to.
-    async fn step(&mut self, session: &mut Session) -> Result<bool, SinkError> {
+    async fn step(&mut self, session: &mut Session) -> Result<(), SinkError> {
         let span = self.step_span(session);
         async {
             let Some(reply) = self.ask_model(session).await else {
                 // Cancelled, or the run's time is up: the loop sees which.
-                return Ok(true);
+                return Ok(());
             };
             match reply {
                 Ok(reply) => {
@@ -141,8 +133,7 @@ impl<'r> Drive<'r> {
                     tracing::warn!(error = %error, "the model gave no reply");
                     session.provider_failed(error.kind == ModelErrorKind::Overflow, error.message.as_str());
                     self.model_error = Some(error);
-                    self.keep(session)?;
-                    Ok(true)
+                    self.keep(session)
                 }
             }
         }
@@ -184,11 +175,10 @@ impl<'r> Drive<'r> {
         Some(reply.unwrap_or_else(|panic| Err(broke(&panic))).and_then(fitting))
     }
 
-    /// Runs what may run and asks what has to be asked, in the model's order. `false` = the run pauses.
-    async fn carry_out(&mut self, session: &mut Session, rulings: Vec<Ruling>) -> Result<bool, SinkError> {
-        let mut queue: VecDeque<Ruling> =
-            rulings.into_iter().filter(|r| matches!(r.verdict, Verdict::Run(_) | Verdict::Ask(_))).collect();
-        let mut put_off = false;
+    /// Runs what may run and asks what has to be asked, in the model's order.
+    async fn carry_out(&mut self, session: &mut Session, rulings: Vec<Ruling>) -> Result<(), SinkError> {
+        let open = |r: &Ruling| matches!(r.verdict, Verdict::Run(_) | Verdict::Ask(_)) && *r.tool != *ADVANCE;
+        let mut queue: VecDeque<Ruling> = rulings.into_iter().filter(open).collect();
         while let Some(Ruling { no, call, tool, verdict }) = queue.pop_front() {
             match verdict {
                 Verdict::Run(ticket) => {
@@ -208,49 +198,41 @@ impl<'r> Drive<'r> {
                         text: ask.question.clone(),
                         call: Some((tool.to_string(), arguments(&call.arguments))),
                         stage: None,
-                        products: self.products_so_far(),
+                        products: products(session),
                     };
                     let answer = self.question(session, &question).await?;
                     let yes = match answer {
-                        Answered::NotNow => {
-                            put_off = true;
-                            continue;
+                        // The engine holds the question open, for a resume.
+                        Answered::NotNow => continue,
+                        Answered::Cancelled => {
+                            self.give_up(session, queue)?;
+                            break;
                         }
                         Answered::Yes => true,
-                        Answered::No | Answered::Cancelled => false,
+                        Answered::No => false,
                     };
-                    if matches!(answer, Answered::Cancelled) {
-                        session.cancel();
-                    }
                     if let Some(ticket) = session.answer(ask, yes) {
                         queue.push_front(Ruling { no, call, tool, verdict: Verdict::Run(ticket) });
                     }
                     self.keep(session)?;
-                    if matches!(answer, Answered::Cancelled) {
-                        self.give_up(session, queue)?;
-                        break;
-                    }
                 }
                 Verdict::Reuse { .. } | Verdict::Refuse { .. } => {}
             }
-        }
-        Ok(!put_off)
-    }
-
-    /// Answers the calls that are not started any more, so that none is left open.
-    fn give_up(&mut self, session: &mut Session, queue: VecDeque<Ruling>) -> Result<(), SinkError> {
-        for ruling in queue {
-            match ruling.verdict {
-                Verdict::Run(ticket) => {
-                    let text = "not run: the run was cancelled before";
-                    session.finish(ticket, crate::engine::input::ToolResult::error(text));
-                }
-                Verdict::Ask(ask) => drop(session.answer(ask, false)),
-                Verdict::Reuse { .. } | Verdict::Refuse { .. } => {}
-            }
-            self.keep(session)?;
         }
         Ok(())
+    }
+
+    /// The run is cancelled before these began: a write among them is known not to stand. The rest is answered by the
+    /// engine once it is told.
+    fn give_up(&mut self, session: &mut Session, queue: VecDeque<Ruling>) -> Result<(), SinkError> {
+        for ruling in queue {
+            if let Verdict::Run(ticket) = ruling.verdict
+                && !is_harmless(session.tool_entry(&ruling.tool))
+            {
+                session.finish(ticket, ToolResult::error("not run: the run was cancelled before"));
+            }
+        }
+        self.keep(session)
     }
 
     /// Calls and questions that a resumed run has open. What may have taken effect is not done twice.
@@ -258,11 +240,11 @@ impl<'r> Drive<'r> {
         let mut again = Vec::new();
         for ruling in session.open_calls() {
             let entry = session.tool_entry(&ruling.tool);
-            let harmless = super::calls::is_harmless(entry) || entry.idempotent;
+            let harmless = is_harmless(entry) || entry.idempotent;
             match ruling.verdict {
                 Verdict::Run(ticket) if !harmless => {
                     let text = "the run was interrupted here; nobody knows whether this call took effect";
-                    session.finish(ticket, crate::engine::input::ToolResult::unknown(text));
+                    session.finish(ticket, ToolResult::unknown(text));
                     self.keep(session)?;
                 }
                 verdict => again.push(Ruling { verdict, ..ruling }),
@@ -270,7 +252,7 @@ impl<'r> Drive<'r> {
         }
         again.extend(session.open_asks());
         again.sort_by_key(|ruling| ruling.no);
-        self.carry_out(session, again).await.map(|_| ())
+        self.carry_out(session, again).await
     }
 
     /// A person admits the run to a stage, or not. `false` = the run pauses.
@@ -279,7 +261,7 @@ impl<'r> Drive<'r> {
             return Ok(false);
         };
         let text = format!("may the run enter the stage `{stage}`?");
-        let question = Question { text, call: None, stage: Some(stage), products: self.products_so_far() };
+        let question = Question { text, call: None, stage: Some(stage), products: products(session) };
         let yes = match self.question(session, &question).await? {
             Answered::Yes => true,
             Answered::No => false,
@@ -320,10 +302,10 @@ impl<'r> Drive<'r> {
             Some(None) => Answered::No,
         })
     }
+}
 
-    fn products_so_far(&self) -> Vec<(String, String)> {
-        self.products.iter().map(|(stage, product)| (stage.clone(), product.clone())).collect()
-    }
+fn products(session: &Session) -> Vec<(String, String)> {
+    session.products().map(|(stage, product)| (stage.to_owned(), product.to_owned())).collect()
 }
 
 async fn timeout<T>(limit: Duration, work: impl Future<Output = T>) -> Option<T> {
