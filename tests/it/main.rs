@@ -6,3 +6,8 @@ mod table_valid;
 #[cfg(feature = "run")]
 mod tools;
 mod trace;
+mod audit;
+mod table_valid;
+//! One binary for all integration tests: one module a subject.
+
+mod provider;
