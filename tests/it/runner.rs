@@ -467,7 +467,10 @@ async fn a_person_is_asked_about_the_call_in_its_place_and_their_time_is_waiting
     assert_eq!(waited, [(40_000, true), (2_000, true)]);
     let said = answers(&session);
     assert_eq!(said[1], "ask done");
-    assert_eq!(said[3], "X");
+    assert_eq!(
+        said[3],
+        "Not run: a person was asked about this call of ask and said no. Do not try it again another way."
+    );
     assert_eq!(session.summary().violations, 1, "a person's no is a violation");
 }
 
