@@ -1,6 +1,7 @@
 //! One binary for all integration tests: one module a subject.
 
 mod audit;
+mod laws;
 mod provider;
 mod runner;
 mod scenarios;
