@@ -1,3 +1,5 @@
 //! All integration tests in one binary.
 
+mod table_bad_input;
+mod table_problems;
 mod table_valid;

@@ -25,6 +25,8 @@ pub(super) struct Tools {
     allowed_patterns: Vec<NamePattern>,
     /// A stage says `all`.
     pub any: bool,
+    /// What a stage allows cannot be read.
+    pub unsure: bool,
 }
 
 /// Names offered in a "did you mean".
@@ -68,6 +70,7 @@ impl Survey {
 impl Tools {
     fn add_stage(&mut self, stage: &Node) {
         let Some(allowed) = value(stage, "allowed_tools") else {
+            self.unsure = true;
             return;
         };
         match &allowed.kind {
@@ -82,7 +85,7 @@ impl Tools {
                     }
                 }
             }
-            _ => {}
+            _ => self.unsure = true,
         }
     }
 
