@@ -2,4 +2,5 @@
 
 mod table_bad_input;
 mod table_problems;
+mod table_schema;
 mod table_valid;

@@ -1,4 +1,5 @@
 //! Files that are not what they should be: a clear message, in bounded time and memory.
+#![allow(clippy::disallowed_methods, reason = "tests read files")]
 
 use proptest::prelude::*;
 use stagekeeper::{Problem, StageTable, TableError};

@@ -1,4 +1,5 @@
 //! One broken table per problem code, each with what is said about it.
+#![allow(clippy::disallowed_methods, reason = "tests read files")]
 
 use stagekeeper::StageTable;
 use stagekeeper::render::problems;
