@@ -8,10 +8,11 @@ pub mod messages;
 pub mod model;
 pub mod names;
 pub mod problem;
-mod report;
+pub(crate) mod report;
 mod schema;
 pub mod script;
-mod yaml;
+mod strict;
+pub(crate) mod yaml;
 
 pub use bounds::Bounds;
 pub use model::{Model, StageTable};

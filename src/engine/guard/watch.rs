@@ -156,8 +156,8 @@ impl Identities for Watch {
         noted
     }
 
-    fn view_cut(&mut self, from: CallNo) {
-        for track in self.tracks.values_mut().filter(|t| t.last.is_some_and(|last| last >= from)) {
+    fn view_cut(&mut self, gone: &dyn Fn(CallNo) -> bool) {
+        for track in self.tracks.values_mut().filter(|t| t.last.is_some_and(gone)) {
             track.cut = true;
             track.ladder = 0;
         }
@@ -190,7 +190,8 @@ impl Track {
             self.ladder = 0;
         }
         self.runs += 1;
-        self.equal = same_as_last;
+        // Equal results tell nothing when something between them could have changed the answer.
+        self.equal = same_as_last && !changed;
         self.last = Some(call.no);
         self.result = done.result;
         self.failed = done.failed;
