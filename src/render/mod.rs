@@ -1,1 +1,5 @@
-//! (in the making)
+//! Pure text out: pictures, problems, stories.
+
+pub mod draw;
+
+pub use draw::{Picture, draw};
