@@ -15,7 +15,7 @@ pub(super) fn draw(graph: &Graph) -> String {
     let title = if graph.about.is_empty() { &graph.workflow } else { &graph.about };
     let title = wrap(title, 70, GOAL_LINES).join("\n");
     let _ = writeln!(out, "  label=\"{}\\n{}\"", escape(&title), escape(&graph.caption()));
-    out.push_str("  labelloc=t\n  node [shape=box, style=rounded, fontname=\"sans-serif\", fontsize=11]\n");
+    out.push_str("  labelloc=t\n  fontname=\"sans-serif\"\n  node [shape=box, style=rounded, fontname=\"sans-serif\", fontsize=11]\n");
     out.push_str("  edge [fontname=\"sans-serif\", fontsize=10]\n");
     for node in &graph.nodes {
         let style = if node.aside { ", style=\"rounded,dashed\"" } else { "" };
@@ -32,18 +32,21 @@ pub(super) fn draw(graph: &Graph) -> String {
         let dashed = if node.aside { " [style=dashed]" } else { "" };
         let _ = writeln!(out, "  s{} -> {}{dashed}", node.number, id(node.next));
         for way in &node.edges {
-            dashed_edge(&mut out, &format!("s{}", node.number), way.to, &way.why);
+            dashed_edge(&mut out, &format!("s{}", node.number), node.number, way.to, &way.why);
         }
     }
     for way in &graph.anywhere {
-        dashed_edge(&mut out, "any", way.to, &way.why);
+        dashed_edge(&mut out, "any", 0, way.to, &way.why);
     }
     out.push_str("}\n");
     out
 }
 
-fn dashed_edge(out: &mut String, from: &str, to: Target, why: &str) {
-    let _ = writeln!(out, "  {from} -> {} [style=dashed, constraint=false, label=\"{}\"]", id(to), escape(why));
+/// Ways back do not shape the layout: the path stays a column.
+fn dashed_edge(out: &mut String, from: &str, number: usize, to: Target, why: &str) {
+    let back = matches!(to, Target::Stage(at) if at < number);
+    let loose = if back { ", constraint=false" } else { "" };
+    let _ = writeln!(out, "  {from} -> {} [style=dashed{loose}, label=\"{}\"]", id(to), escape(why));
 }
 
 fn id(target: Target) -> String {

@@ -14,7 +14,7 @@ pub(super) fn draw(graph: &Graph) -> String {
     let title =
         if graph.about.is_empty() { graph.workflow.clone() } else { format!("{}: {}", graph.workflow, graph.about) };
     let _ = writeln!(out, "%% {}", shorten(&title, 110));
-    out.push_str("flowchart TD\n");
+    out.push_str("%%{init: {\"flowchart\": {\"wrappingWidth\": 420}}}%%\nflowchart TD\n");
     for node in &graph.nodes {
         let _ = writeln!(out, "  s{}[\"{}\"]", node.number, label(node));
     }
@@ -73,7 +73,9 @@ fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
-            '"' | '&' | '<' | '>' | '#' | '`' | '*' | '_' | '~' | '\\' | '[' | ']' | '{' | '}' | '|' | ';' | '$' => {
+            // Alone it would make a line break of a following `n`.
+            '\\' => out.push_str("#92;#8203;"),
+            '"' | '&' | '<' | '>' | '#' | '`' | '*' | '_' | '~' | '[' | ']' | '{' | '}' | '|' | ';' | '$' => {
                 let _ = write!(out, "#{};", u32::from(c));
             }
             _ => out.push(c),
