@@ -1,5 +1,6 @@
-//! Pure text out: pictures, problems, stories.
+//! Pure text out: one output format a file.
 
 pub mod draw;
+pub mod story;
 
 pub use draw::{Picture, draw};
