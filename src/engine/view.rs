@@ -2,6 +2,7 @@
 
 use super::input::ProposedCall;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// A tool as the model is offered it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -50,8 +51,8 @@ pub enum Message {
         id: String,
         /// The tool's name.
         tool: String,
-        /// The result or hint.
-        text: String,
+        /// The result or hint. Shared with the memory of results, so that keeping both costs once.
+        text: Arc<str>,
         /// Whether it is an error or a refusal.
         error: bool,
     },

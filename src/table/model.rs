@@ -38,8 +38,10 @@ pub struct Model {
     pub(crate) guarantees: Vec<Guarantee>,
     pub(crate) expose: Expose,
     pub(crate) batch: Batch,
-    /// Compiled conditions and texts, the defaults of `messages` among them.
+    /// Compiled conditions and texts.
     pub(crate) scripts: Scripts,
+    /// What is said to the model, parallel to [`MESSAGES`](super::messages::MESSAGES): defaults, or the table's own.
+    pub(crate) messages: Vec<Text>,
     /// Where the table came from.
     pub(crate) source: Source,
     /// What `check` found that does not stop the load.
