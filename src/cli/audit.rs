@@ -1,0 +1,204 @@
+//! `stagekeeper audit`: plays recorded runs of any agent through a table and scores what it would have done.
+
+use super::failure::Failure;
+use super::{exit, files, out};
+use crate::audit::{By, Counts, Fate, Played, Reader, Recording, Scores, Source, play_and_record, score};
+use crate::audit::{json_line, text_table};
+use crate::engine::session::Record;
+use crate::render::story::story;
+use crate::table::StageTable;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::fs::File;
+use std::io::{BufRead, BufReader, IsTerminal as _};
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Bytes read at once.
+const BUFFER: usize = 256 * 1024;
+/// How often the progress bar is drawn anew.
+const TICK: Duration = Duration::from_millis(100);
+/// The name that stands for standard input.
+const STDIN: &str = "-";
+
+/// Plays recorded runs through a table and prints, per group, what its guards would have cut and withheld.
+///
+/// A recording may be in the neutral format of `docs/reference/recordings.md`, a trace of ours, a list of OpenAI or
+/// Anthropic messages, or a transcript of Claude Code; plain or gzip. The format is seen from the file.
+#[derive(clap::Args, Debug)]
+pub(super) struct Args {
+    /// The stage table, such as `stages/observe.yaml`.
+    table: PathBuf,
+    /// Files of recorded runs; `-` is standard input.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// What runs are grouped by.
+    #[arg(long, value_enum, default_value_t = Grouping::File)]
+    by: Grouping,
+    /// How to print.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// Shows one run as a story instead: its id, or `FILE:LINE`.
+    #[arg(long, value_name = "ID")]
+    explain: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Grouping {
+    /// The file a run stands in.
+    File,
+    /// Where it was recorded.
+    Source,
+    /// The model.
+    Model,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// A table for people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+impl From<Grouping> for By {
+    fn from(grouping: Grouping) -> Self {
+        match grouping {
+            Grouping::File => Self::File,
+            Grouping::Source => Self::Source,
+            Grouping::Model => Self::Model,
+        }
+    }
+}
+
+pub(super) fn run(args: &Args) -> Result<u8, Failure> {
+    let table = files::table(&args.table)?;
+    let opened = args.files.iter().map(|path| open(path)).collect::<Result<Vec<_>, _>>()?;
+    let progress = progress(opened.iter().map(|file| file.bytes).sum());
+    let sources = opened.into_iter().map(|Opened { file, input, .. }| {
+        let input = BufReader::with_capacity(BUFFER, progress.wrap_read(input));
+        Source { file, input: Box::new(input) as Box<dyn BufRead> }
+    });
+    if let Some(id) = &args.explain {
+        let found = explain(&table, sources, id, args.format);
+        progress.finish_and_clear();
+        return out::data(&found?).map(|()| exit::OK);
+    }
+    let workers = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let scores = score(&table, sources, args.by.into(), workers);
+    progress.finish_and_clear();
+    out::data(&printed(&scores.groups, args.format))?;
+    say_unread(&scores);
+    if scores.groups.is_empty() {
+        return Err(Failure::unexpected("no run could be read"));
+    }
+    Ok(exit::OK)
+}
+
+struct Opened {
+    file: String,
+    bytes: u64,
+    input: Box<dyn std::io::Read>,
+}
+
+fn open(path: &Path) -> Result<Opened, Failure> {
+    let file = path.display().to_string();
+    if file == STDIN {
+        return Ok(Opened { file, bytes: 0, input: Box::new(std::io::stdin().lock()) });
+    }
+    let cannot = |why: std::io::Error| Failure::usage(format!("`{file}` cannot be read: {why}"));
+    let input = File::open(path).map_err(cannot)?;
+    let meta = input.metadata().map_err(cannot)?;
+    if meta.is_dir() {
+        return Err(Failure::usage(format!("`{file}` is a folder; name its files, such as `{file}/*.jsonl.gz`")));
+    }
+    Ok(Opened { file, bytes: meta.len(), input: Box::new(input) })
+}
+
+/// A bar on a terminal, nothing elsewhere.
+fn progress(bytes: u64) -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(bytes);
+    if let Ok(style) = ProgressStyle::with_template("{bar:40} {percent:>3} %  {bytes} of {total_bytes}, {eta} left") {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(TICK);
+    bar
+}
+
+fn printed(groups: &[(String, Counts)], format: Format) -> String {
+    match format {
+        Format::Text => text_table(groups),
+        Format::Json => groups.iter().map(|(group, counts)| json_line(group, counts) + "\n").collect(),
+    }
+}
+
+fn say_unread(scores: &Scores) {
+    for (file, unread) in &scores.unread {
+        out::say(&format!("{file}:{}: {}\n", unread.line, out::visible(&unread.why)));
+    }
+    let shown = scores.unread.len() as u64;
+    if scores.unread_in_all > shown {
+        out::say(&format!("and {} more\n", scores.unread_in_all - shown));
+    }
+    if shown > 0 {
+        out::say(&format!("{} lines or runs could not be read; they are in no count\n", scores.unread_in_all));
+    }
+}
+
+fn explain<'a>(
+    table: &StageTable,
+    sources: impl Iterator<Item = Source<'a>>,
+    id: &str,
+    format: Format,
+) -> Result<String, Failure> {
+    for Source { file, input } in sources {
+        let Ok(reader) = Reader::new(&file, input) else { continue };
+        for unit in reader {
+            let Ok(run) = unit.open(&file) else { continue };
+            if run.id == id || id == format!("{file}:{}", run.line) {
+                let (played, records) =
+                    play_and_record(table, &run).map_err(|why| Failure::unexpected(why.to_string()))?;
+                return Ok(match format {
+                    Format::Text => told(&file, &run, &played, &records),
+                    Format::Json => fates(&run, &played),
+                });
+            }
+        }
+    }
+    Err(Failure::usage(format!("no run has the id `{id}`; ids stand in the recordings, or use FILE:LINE")))
+}
+
+/// The run as a story, with what the recording says around it.
+fn told(file: &str, run: &Recording, played: &Played, records: &[Record]) -> String {
+    let success = match run.success {
+        Some(true) => "succeeded",
+        Some(false) => "failed",
+        None => "has no success label",
+    };
+    let model = if run.model.is_empty() { "an unnamed model" } else { &run.model };
+    let after = played.fates.iter().filter(|fate| **fate == Fate::After).count();
+    let mut text = format!("{} ({file}:{}), {model}, {success}\n\n{}\n", run.id, run.line, story(records));
+    text.push_str(&format!("{} of {} recorded calls would not have run", played.withheld(), played.fates.len()));
+    if after > 0 {
+        text.push_str(&format!(", {after} of them because the run would have been closed"));
+    }
+    text.push_str(&format!("; results not seen before: {}\n", played.new_withheld));
+    out::visible(&text)
+}
+
+/// One JSON object a call.
+fn fates(run: &Recording, played: &Played) -> String {
+    let mut text = String::new();
+    let calls = run.turns.iter().enumerate().flat_map(|(at, turn)| turn.calls.iter().map(move |call| (at + 1, call)));
+    for ((reply, call), fate) in calls.zip(&played.fates) {
+        let check = if let Fate::Refused(check) = fate { Some(check.as_str()) } else { None };
+        let line = serde_json::json!({
+            "run": run.id, "reply": reply, "tool": call.tool, "arguments": call.arguments, "fate": fate.as_str(), "check": check,
+        });
+        text.push_str(&format!("{line}\n"));
+    }
+    text
+}
