@@ -1,6 +1,7 @@
 //! The command line: data to stdout, everything else to stderr.
 
 mod ask;
+mod audit;
 mod check;
 mod command;
 mod draw;

@@ -10,6 +10,7 @@ mod words;
 use crate::engine::event::{Event, Judged};
 use crate::engine::input::{CallNo, Input, ProposedCall, ToolResult};
 use crate::engine::session::Record;
+pub use line::Columns;
 use line::{Line, lay_out};
 use std::collections::HashMap;
 use words::{arguments, clean, cut, quoted};
@@ -27,11 +28,17 @@ const CALL: usize = 40;
 /// ```
 #[must_use]
 pub fn story(records: &[Record]) -> String {
+    story_part(records, &mut Columns::default())
+}
+
+/// The next part of a story that is told as it happens, in columns that fit those of the parts before.
+#[must_use]
+pub fn story_part(records: &[Record], columns: &mut Columns) -> String {
     let mut teller = Teller::new(records);
     for record in records {
         teller.record(record);
     }
-    lay_out(&teller.lines)
+    lay_out(&teller.lines, columns)
 }
 
 /// What the teller has to remember from line to line.

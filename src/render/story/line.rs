@@ -24,12 +24,28 @@ pub(super) enum Line {
     Note(String),
 }
 
-/// Lays the lines out in columns.
-pub(super) fn lay_out(lines: &[Line]) -> String {
+/// The widths of the columns so far, so that parts of a story told one after another stand under one another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Columns {
+    steps: usize,
+    calls: usize,
+}
+
+impl Columns {
+    /// Columns that begin at least this wide: for the step and stage, and for the call.
+    #[must_use]
+    pub fn at_least(steps: usize, calls: usize) -> Self {
+        Self { steps: steps.min(STEP_COLUMN), calls: calls.min(CALL_COLUMN) }
+    }
+}
+
+/// Lays the lines out in columns, which only ever widen.
+pub(super) fn lay_out(lines: &[Line], columns: &mut Columns) -> String {
     let calls =
         || lines.iter().filter_map(|l| if let Line::Call { step, who, .. } = l { Some((step, who)) } else { None });
-    let steps = calls().map(|(step, _)| width(step)).max().unwrap_or_default().min(STEP_COLUMN);
-    let whos = calls().map(|(_, who)| width(who)).max().unwrap_or_default().min(CALL_COLUMN);
+    let steps = calls().map(|(step, _)| width(step)).max().unwrap_or_default().min(STEP_COLUMN).max(columns.steps);
+    let whos = calls().map(|(_, who)| width(who)).max().unwrap_or_default().min(CALL_COLUMN).max(columns.calls);
+    *columns = Columns { steps, calls: whos };
     let mut out = String::new();
     for line in lines {
         match line {
