@@ -18,3 +18,13 @@ pub const REGEX_SIZE: usize = 1 << 20;
 pub const PROBLEMS: usize = 200;
 /// Longest name of a stage, tool, fact or rule, in characters.
 pub const NAME: usize = 128;
+/// Most YAML values of one file, those that aliases repeat counted each time.
+pub const NODES: usize = 500_000;
+/// Most regexes of one table.
+pub const REGEXES: usize = 200;
+/// Most files one table may include.
+pub const INCLUDES: usize = 64;
+/// Longest duration, in milliseconds: a year.
+pub const DURATION_MS: u64 = 366 * 24 * 3_600 * 1_000;
+/// Most of anything that is counted in a guard or a limit and has no narrower bound of its own.
+pub const COUNT: u32 = 1_000_000;

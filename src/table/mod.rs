@@ -1,11 +1,15 @@
 //! What the YAML says, checked.
 
+mod keys;
 pub mod limits;
+mod load;
 pub mod messages;
 pub mod model;
 pub mod names;
 pub mod problem;
+mod report;
 pub mod script;
+mod yaml;
 
 pub use model::{Model, StageTable};
 pub use names::{FactId, Name, NamePattern, RuleId, StageId};

@@ -4,7 +4,7 @@ use super::names::{FactId, Name, NamePattern, RuleId, StageId};
 use super::script::{Condition, Scripts, Text};
 use indexmap::IndexMap;
 use regex::Regex;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// A checked stage table. Cheap to clone; two runs of one table share it.
@@ -27,6 +27,8 @@ pub struct Model {
     pub(crate) instructions: Option<Text>,
     /// The catalogue in file order. Look up with [`Model::tool_entry`].
     pub(crate) tools: Vec<ToolEntry>,
+    /// The exact names of the catalogue → index into `tools`.
+    pub(crate) tool_index: HashMap<Box<str>, usize>,
     pub(crate) facts: Vec<FactDecl>,
     pub(crate) stages: Vec<Stage>,
     /// All rules: the table's, then each stage's.
@@ -563,10 +565,16 @@ impl Model {
     /// The catalogue's entry for `tool`: the exact one, else the first pattern that matches, else `None`.
     #[must_use]
     pub fn tool_entry(&self, tool: &str) -> Option<&ToolEntry> {
-        self.tools
-            .iter()
-            .find(|t| t.name.as_str() == tool)
-            .or_else(|| self.tools.iter().find(|t| !t.name.is_exact() && t.name.matches(tool)))
+        match self.tool_index.get(tool) {
+            Some(index) => self.tools.get(*index),
+            None => self.tools.iter().find(|t| !t.name.is_exact() && t.name.matches(tool)),
+        }
+    }
+
+    /// Fills in what is derived from the rest.
+    pub(crate) fn index(&mut self) {
+        let exact = self.tools.iter().enumerate().filter(|(_, t)| t.name.is_exact());
+        self.tool_index = exact.map(|(i, t)| (t.name.as_str().into(), i)).collect();
     }
 
     /// What does not stop the load but deserves a look.

@@ -1,6 +1,6 @@
 //! Conditions and texts: one language (minijinja), compiled at load, evaluated within bounds.
 
-use minijinja::{Environment, Error, UndefinedBehavior, Value};
+use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior, Value};
 
 /// Longest expression, in bytes (design §2.2).
 pub const MAX_EXPRESSION: usize = 1024;
@@ -148,6 +148,30 @@ impl Scripts {
             self.env.get_template(key).map(|t| t.undeclared_variables(true).into_iter().collect()).unwrap_or_default();
         names.sort();
         names
+    }
+
+    /// Whether there is a filter of that name.
+    #[must_use]
+    pub fn has_filter(&self, name: &str) -> bool {
+        !self.fails_with(&format!("{{{{ ''|{name} }}}}"), ErrorKind::UnknownFilter)
+    }
+
+    /// Whether there is a test of that name.
+    #[must_use]
+    pub fn has_test(&self, name: &str) -> bool {
+        !self.fails_with(&format!("{{{{ '' is {name} }}}}"), ErrorKind::UnknownTest)
+    }
+
+    /// The environment does not list its filters, but it says which it does not know.
+    fn fails_with(&self, source: &str, kind: ErrorKind) -> bool {
+        self.env.render_str(source, ()).is_err_and(|e| e.kind() == kind)
+    }
+
+    /// The text that a string literal stands for.
+    #[must_use]
+    pub fn literal(&self, source: &str) -> Option<String> {
+        let value = self.env.compile_expression(source).ok()?.eval(()).ok()?;
+        value.as_str().map(str::to_owned)
     }
 
     /// Evaluates an expression.

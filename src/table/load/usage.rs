@@ -1,0 +1,51 @@
+//! Whether catalogue and stages agree about tools.
+
+use super::Loader;
+use super::fields::Fields;
+use crate::table::model::Model;
+use crate::table::names::NamePattern;
+use crate::table::report::{Place, did_you_mean, quoted};
+use crate::table::yaml::Kind;
+
+impl Loader<'_> {
+    /// A catalogue, once not empty, must name or match every tool that a stage allows.
+    pub fn in_catalogue(&mut self, name: &NamePattern, place: Place) {
+        if self.survey.tools.no_catalogue() || self.survey.tools.in_catalogue(name) {
+            return;
+        }
+        let shown = quoted(name.as_str());
+        let (said, help) = if let Some(tool) = self.survey.tools.alias_of(name.as_str()) {
+            let help = format!("write {}: aliases are for models, not for tables", quoted(tool));
+            (format!("{shown} is an alias of {}", quoted(tool)), Some(help))
+        } else if name.is_exact() {
+            let known = self.survey.tools.catalogue_names();
+            let help = did_you_mean(name.as_str(), known.iter().map(String::as_str));
+            (format!("the catalogue `tools` does not name {shown}"), help)
+        } else {
+            (format!("{shown} matches no tool of the catalogue `tools`"), None)
+        };
+        let help = help.unwrap_or_else(|| "declare it under `tools`, or leave it out here".to_owned());
+        self.report.error("tool-not-in-catalogue", place, said, help);
+    }
+
+    /// A tool of the catalogue that no stage allows can never be called.
+    pub fn check_tools(&mut self, table: &Fields<'_>, model: &Model) {
+        let Some(Kind::Map(entries)) = table.get("tools").map(|f| &f.node.kind) else {
+            return;
+        };
+        if model.stages.is_empty() {
+            return;
+        }
+        for entry in entries {
+            if !self.survey.tools.allowed(&NamePattern::new(&entry.key)) {
+                let said = format!("no stage allows the tool {}", quoted(&entry.key));
+                self.report.error(
+                    "tool-never-allowed",
+                    entry.place,
+                    said,
+                    "put it into an `allowed_tools`, or leave it out",
+                );
+            }
+        }
+    }
+}
