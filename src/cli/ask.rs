@@ -131,7 +131,10 @@ mod tests {
     fn a_question_shows_the_whole_call_and_hides_nothing() {
         let question = Question {
             text: "Refund above 100.".to_owned(),
-            call: Some(("create_refund".to_owned(), r#"{"amount":25000000000000000001,"note":"a, \"b\"\u001b[2K"}"#.to_owned())),
+            call: Some((
+                "create_refund".to_owned(),
+                r#"{"amount":25000000000000000001,"note":"a, \"b\"\u001b[2K"}"#.to_owned(),
+            )),
             stage: None,
             products: vec![("identify".to_owned(), "Order 17\nof Ann\u{1b}[1A".to_owned())],
         };

@@ -54,9 +54,8 @@ fn again(trace: &Trace, format: Format) -> Result<u8, Failure> {
 
 fn recorded_table(trace: &Trace) -> Result<StageTable, Failure> {
     let recorded = &trace.header.table;
-    let mut include = |name: &str| {
-        recorded.included.get(name).cloned().ok_or_else(|| "the trace does not hold this file".to_owned())
-    };
+    let mut include =
+        |name: &str| recorded.included.get(name).cloned().ok_or_else(|| "the trace does not hold this file".to_owned());
     StageTable::parse_with(&recorded.file, &recorded.text, &mut include).map_err(|e| {
         let shown = crate::render::problems::text(&e.problems, &recorded.text, out::stderr_has_colour());
         out::say(&shown);
@@ -79,9 +78,9 @@ fn shown_difference(difference: &Difference, records: usize) -> String {
 }
 
 fn json_again(trace: &Trace, difference: Option<&Difference>) -> String {
-    let difference = difference.map(|d| {
-        serde_json::json!({ "record": d.record, "recorded": d.recorded, "now": d.now, "unfitting": d.unfitting })
-    });
+    let difference = difference.map(
+        |d| serde_json::json!({ "record": d.record, "recorded": d.recorded, "now": d.now, "unfitting": d.unfitting }),
+    );
     let line = serde_json::json!({
         "run": trace.header.run,
         "records": trace.records.len(),
@@ -157,8 +156,10 @@ fn json_what_if(trace: &Trace, comparison: &Comparison) -> String {
             })
         })
         .collect();
-    let parting =
-        comparison.parting.as_ref().map(|p| serde_json::json!({ "step": p.step, "recorded": p.recorded, "now": p.now }));
+    let parting = comparison
+        .parting
+        .as_ref()
+        .map(|p| serde_json::json!({ "step": p.step, "recorded": p.recorded, "now": p.now }));
     let line = serde_json::json!({
         "run": trace.header.run,
         "compared": comparison.compared,

@@ -103,7 +103,8 @@ fn open_tools(args: &Args, table: &StageTable) -> Result<BuiltinTools, Failure> 
 }
 
 fn start(args: &Args, table: &StageTable, tools: &BuiltinTools, run: &str) -> Result<Session, Failure> {
-    let mut builder = Session::builder(table, args.task.as_str()).tools(tools.tools()).run_id(run).observe(args.observe);
+    let mut builder =
+        Session::builder(table, args.task.as_str()).tools(tools.tools()).run_id(run).observe(args.observe);
     for (name, value) in facts::checked(&args.fact, table)? {
         builder = builder.fact(&name, value);
     }

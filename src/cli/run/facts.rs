@@ -32,7 +32,8 @@ pub(super) fn checked(args: &[FactArg], table: &StageTable) -> Result<Vec<(Strin
             continue;
         }
         let known: Vec<String> = hosts().map(|name| format!("`{name}`")).collect();
-        let help = if known.is_empty() { "the table has none".to_owned() } else { format!("there is {}", known.join(", ")) };
+        let help =
+            if known.is_empty() { "the table has none".to_owned() } else { format!("there is {}", known.join(", ")) };
         return Err(Failure::usage(format!("`{name}` is no fact with `from: host`; {help}")));
     }
     Ok(args.iter().map(|fact| (fact.name.clone(), fact.value.clone())).collect())

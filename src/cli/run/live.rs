@@ -42,11 +42,11 @@ impl TraceSink for Live {
         if matches!(record.input, Input::Reply(_)) {
             self.open = 0;
         }
-        let opened = |event: &&Event| {
-            matches!(event, Event::CallJudged { judged: Judged::Run | Judged::Ask { .. }, .. })
-        };
+        let opened =
+            |event: &&Event| matches!(event, Event::CallJudged { judged: Judged::Run | Judged::Ask { .. }, .. });
         self.open += record.events.iter().filter(opened).count();
-        let closed = |event: &&Event| matches!(event, Event::CallFinished { .. } | Event::ApprovalGiven { yes: false, .. });
+        let closed =
+            |event: &&Event| matches!(event, Event::CallFinished { .. } | Event::ApprovalGiven { yes: false, .. });
         self.open = self.open.saturating_sub(record.events.iter().filter(closed).count());
         self.untold.push(record.clone());
         if self.open == 0 {
@@ -67,7 +67,9 @@ impl Drop for Live {
 /// The way through the stages in bold, refusals in yellow: the words say it too.
 fn coloured(story: &str) -> String {
     let colour = |line: &str| match line {
-        line if ["-> ", "<- ", "|| ", "== "].iter().any(|mark| line.starts_with(mark)) => format!("\u{1b}[1m{line}\u{1b}[0m\n"),
+        line if ["-> ", "<- ", "|| ", "== "].iter().any(|mark| line.starts_with(mark)) => {
+            format!("\u{1b}[1m{line}\u{1b}[0m\n")
+        }
         line if line.contains("  refused") => format!("\u{1b}[33m{line}\u{1b}[0m\n"),
         line => format!("{line}\n"),
     };

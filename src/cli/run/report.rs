@@ -40,7 +40,12 @@ fn how_it_went(summary: &Summary) -> String {
         .collect();
     out.push_str(&format!(": {}\n", stages.join(", ")));
     for (tool, counts) in &summary.tools {
-        let parts = [(counts.run, "run"), (counts.reused, "from memory"), (counts.refused, "refused"), (counts.failed, "failed")];
+        let parts = [
+            (counts.run, "run"),
+            (counts.reused, "from memory"),
+            (counts.refused, "refused"),
+            (counts.failed, "failed"),
+        ];
         let parts: Vec<String> = parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
         out.push_str(&format!("  {tool}: {}\n", parts.join(", ")));
     }

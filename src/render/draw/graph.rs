@@ -1,7 +1,7 @@
 //! What every picture shows: the stages, where each may lead, and why.
 
 use super::words::flat;
-use crate::table::model::{Action, Allowed, Next, OnExhausted, Rule, Stage};
+use crate::table::model::{Action, Allowed, At, Next, OnExhausted, Rule, Stage};
 use crate::table::names::{NamePattern, StageId};
 use crate::table::{Model, StageTable};
 
@@ -102,7 +102,7 @@ impl Node {
             goal: flat(stage.goal.source()),
             steps: budget(table, at, stage),
             tools: tools(&stage.allowed),
-            gates: gates(table, stage),
+            gates: gates(table, at, stage),
             aside: stage.aside,
             next: match stage.next {
                 Next::Stage(id) => Target::Stage(id.index()),
@@ -149,7 +149,7 @@ fn tools(allowed: &Allowed) -> String {
     }
 }
 
-fn gates(table: &Model, stage: &Stage) -> Vec<String> {
+fn gates(table: &Model, at: usize, stage: &Stage) -> Vec<String> {
     let mut gates = Vec::new();
     if stage.approval {
         gates.push("a person admits the run here".to_owned());
@@ -177,7 +177,30 @@ fn gates(table: &Model, stage: &Stage) -> Vec<String> {
             gates.push(format!("{} asks a person", flat(entry.name.as_str())));
         }
     }
+    gates.extend(table.rules.iter().filter(|rule| looks(rule, at, stage)).filter_map(rule_gate));
     gates
+}
+
+/// What a rule on calls may do to them.
+fn rule_gate(rule: &Rule) -> Option<String> {
+    let does = match rule.action {
+        Action::Deny(_) => "may deny",
+        Action::Ask(_) => "may ask a person about",
+        _ => return None,
+    };
+    let tools: Vec<String> = rule.tools.iter().map(|tool| flat(tool.as_str())).collect();
+    let what = if tools.is_empty() { "any call".to_owned() } else { tools.join(", ") };
+    Some(format!("rule {} {does} {what}", flat(&rule.name)))
+}
+
+/// Whether a rule may look in a stage.
+fn looks(rule: &Rule, at: usize, stage: &Stage) -> bool {
+    match rule.stage {
+        Some(StageId(id)) => usize::from(id) == at,
+        None if matches!(rule.at, At::Reply | At::Step) => true,
+        None if rule.tools.is_empty() => !stage.allowed.is_none(),
+        None => rule.tools.iter().any(|tool| stage_allows(&stage.allowed, tool)),
+    }
 }
 
 /// What a spent budget leads to, where that is not `next`.
@@ -202,11 +225,8 @@ fn rule_edge(rule: &Rule) -> Option<Edge> {
 
 /// The stages in which a rule may look.
 fn sources(table: &Model, rule: &Rule) -> Vec<usize> {
-    if let Some(StageId(id)) = rule.stage {
-        return vec![usize::from(id)];
-    }
-    let looks = |stage: &Stage| rule.tools.is_empty() || rule.tools.iter().any(|t| stage_allows(&stage.allowed, t));
-    table.stages.iter().enumerate().filter(|(_, s)| looks(s)).map(|(at, _)| at).collect()
+    let stages = table.stages.iter().enumerate();
+    stages.filter(|(at, stage)| looks(rule, *at, stage)).map(|(at, _)| at).collect()
 }
 
 /// Whether a stage allows a tool of that name, or one of that pattern.
