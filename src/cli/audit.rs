@@ -8,7 +8,6 @@ use crate::engine::session::Record;
 use crate::render::story::story;
 use crate::table::StageTable;
 use indicatif::{ProgressBar, ProgressStyle};
-use std::fs::File;
 use std::io::{BufRead, BufReader, IsTerminal as _};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -27,37 +26,37 @@ const STDIN: &str = "-";
 /// Anthropic messages, or a transcript of Claude Code; plain or gzip. The format is seen from the file.
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
-    /// The stage table, such as `stages/observe.yaml`.
+    /// The stage table, such as `stages/observe.yaml`
     table: PathBuf,
-    /// Files of recorded runs; `-` is standard input.
+    /// Files of recorded runs; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// What runs are grouped by.
+    /// What runs are grouped by
     #[arg(long, value_enum, default_value_t = Grouping::File)]
     by: Grouping,
-    /// How to print.
+    /// How to print
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-    /// Shows one run as a story instead: its id, or `FILE:LINE`.
+    /// Shows one run as a story instead: its id, or `FILE:LINE`
     #[arg(long, value_name = "ID")]
     explain: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Grouping {
-    /// The file a run stands in.
+    /// The file a run stands in
     File,
-    /// Where it was recorded.
+    /// Where it was recorded
     Source,
-    /// The model.
+    /// The model
     Model,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Format {
-    /// A table for people.
+    /// A table for people
     Text,
-    /// One JSON object a line.
+    /// One JSON object a line
     Json,
 }
 
@@ -72,7 +71,7 @@ impl From<Grouping> for By {
 }
 
 pub(super) fn run(args: &Args) -> Result<u8, Failure> {
-    let table = files::table(&args.table)?;
+    let table = files::load_or_say(&args.table)?;
     let opened = args.files.iter().map(|path| open(path)).collect::<Result<Vec<_>, _>>()?;
     let progress = progress(opened.iter().map(|file| file.bytes).sum());
     let sources = opened.into_iter().map(|Opened { file, input, .. }| {
@@ -106,13 +105,9 @@ fn open(path: &Path) -> Result<Opened, Failure> {
     if file == STDIN {
         return Ok(Opened { file, bytes: 0, input: Box::new(std::io::stdin().lock()) });
     }
-    let cannot = |why: std::io::Error| Failure::usage(format!("`{file}` cannot be read: {why}"));
-    let input = File::open(path).map_err(cannot)?;
-    let meta = input.metadata().map_err(cannot)?;
-    if meta.is_dir() {
-        return Err(Failure::usage(format!("`{file}` is a folder; name its files, such as `{file}/*.jsonl.gz`")));
-    }
-    Ok(Opened { file, bytes: meta.len(), input: Box::new(input) })
+    let input = files::open(path)?;
+    let bytes = input.metadata().map_or(0, |meta| meta.len());
+    Ok(Opened { file, bytes, input: Box::new(input) })
 }
 
 /// A bar on a terminal, nothing elsewhere.

@@ -438,7 +438,7 @@ impl<W: Identities> Core<W> {
             if entry.effect == Effect::Write {
                 return refuse(
                     Check::Duplicate,
-                    Because::Guard(Guard::Duplicate, super::guard::Telling::Repeated, Then::Nothing),
+                    Because::Guard(Guard::Duplicate, super::guard::Telling::Known, Then::Nothing),
                 );
             }
             if entry.repeats == 1 || entry.effect == Effect::Poll {
@@ -585,13 +585,10 @@ impl<W: Identities> Core<W> {
         }
     }
 
-    /// A person's answer about a call judged *ask*. A no is a refusal and a violation, and the call did not start.
-    pub fn answered(&mut self, call: &Proposed, yes: bool) {
-        if yes {
-            return;
-        }
-        self.reply.violation = true;
-        self.violations += 1;
+    /// A call judged *ask* will not run. A person's no (`refused`) is a violation; that nobody answered is not.
+    pub fn not_approved(&mut self, call: &Proposed, refused: bool) {
+        self.reply.violation |= refused;
+        self.violations += u32::from(refused);
         self.reply.running = self.reply.running.saturating_sub(1);
         self.calls = self.calls.saturating_sub(1);
         if let Some(calls) = self.stage_calls.get_mut(self.stage.index()) {
@@ -740,19 +737,19 @@ impl<W: Identities> Core<W> {
             if !wanted || !self.rule_applies(cx, *rule, Some(tool)) {
                 continue;
             }
-            let guarding = kind(&Action::Hint);
+            let only_hint = kind(&Action::Hint);
             match conditions.holds(self, *rule) {
                 Truth::No => continue,
                 Truth::Failed => {
                     self.notes.push(Note::RuleNoted(*rule, "its condition could not be evaluated"));
-                    if guarding {
+                    if only_hint {
                         continue;
                     }
                 }
                 Truth::Yes => {}
             }
             self.notes.push(Note::RuleFired(*rule));
-            if !guarding {
+            if !only_hint {
                 return Some(*rule);
             }
         }

@@ -126,6 +126,8 @@ impl ToolResult {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "input", rename_all = "snake_case")]
 pub enum Input {
+    /// The run began. Made by the session itself, so that a trace holds what was decided at the start.
+    Start,
     /// The model replied.
     Reply(Reply),
     /// A call that was judged *run* came back.

@@ -1,17 +1,25 @@
 //! The engine: pure. It takes inputs and answers with events and verdicts; it never waits and never calls a tool.
 
+mod answer;
 pub mod args;
+mod carry;
 pub mod core;
+mod digest;
 pub mod event;
+mod finish;
 pub mod guard;
 pub mod input;
 pub mod life;
 pub mod outcome;
 pub mod past;
 pub mod roster;
+mod scene;
 pub mod session;
 pub mod settle;
+mod slot;
+mod speak;
 pub mod summary;
+mod transcript;
 pub mod verdict;
 pub mod view;
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 /// The environment variable that holds the key of `openai:`.
 pub const KEY_VARIABLE: &str = "OPENAI_API_KEY";
 /// How alike a wrong word must be to be taken for a slip.
-const ALIKE: f64 = 0.7;
+const ALIKE: f64 = 0.8;
 const SCHEMES: [&str; 6] = ["builtin", "script", "chaos", "openai", "ollama", "anthropic"];
 
 /// Which model, as written.

@@ -26,23 +26,18 @@ fn cut(text: &str) -> String {
     format!("{start}\n… ({} of {} bytes left out) …\n{end}", tail - head, text.len())
 }
 
-/// The text without what a terminal would obey: colour sequences are taken out, line ends made one kind, other
-/// control characters written out as `\u{1b}`.
+/// The text without what a terminal would obey: colour sequences are taken out, a lone carriage return
+/// (which writes over its line) becomes a line end, other control characters written out as `\u{1b}`.
 pub(super) fn safe(text: &str) -> Cow<'_, str> {
-    if text.bytes().all(|b| b >= b' ' && b != 0x7f && b < 0xc2 || b == b'\n' || b == b'\t')
-        || !text.chars().any(unsafe_char)
-    {
+    let plain = |b: u8| (b' '..0x7f).contains(&b) || b == b'\n' || b == b'\t';
+    if text.bytes().all(plain) || !text.chars().any(unsafe_char) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
         match c {
-            '\r' => {
-                if chars.peek() != Some(&'\n') {
-                    out.push('\n');
-                }
-            }
+            '\r' => out.push(if chars.peek() == Some(&'\n') { '\r' } else { '\n' }),
             '\u{1b}' if chars.peek() == Some(&'[') => skip_sequence(&mut chars),
             c if unsafe_char(c) => {
                 let _ = write!(out, "{}", c.escape_unicode());
@@ -77,7 +72,7 @@ mod tests {
 
     #[test]
     fn control_characters_are_taken_out_or_written_out() {
-        assert_eq!(safe("a\x1b[1;31mred\x1b[0m\r\nb\rc\x07\u{9b}1m\x7f"), "ared\nb\nc\\u{7}\\u{9b}1m\\u{7f}");
+        assert_eq!(safe("a\x1b[1;31mred\x1b[0m\r\nb\rc\x07\u{9b}1m\x7f"), "ared\r\nb\nc\\u{7}\\u{9b}1m\\u{7f}");
         assert_eq!(safe("\x1b]0;title\x07"), "\\u{1b}]0;title\\u{7}");
         assert_eq!(safe("\x1b["), "");
     }

@@ -31,8 +31,8 @@ messages! {
     Instructions, "instructions", ["workflow", "about"],
     "You work on the task in stages. Each stage has a goal, the tools it allows and a number of steps; one reply is one step. Call only tools that the current stage allows: any other call is not run. What you need to know about the current stage stands in the last stage message.";
     /// On entering a stage.
-    StageEntered, "stage_entered", ["number", "of", "goal", "tools", "steps", "leave", "earlier", "passed"],
-    "Stage {{ number }} of {{ of }}: {{ stage.name }}.\n{% for p in passed %}Passed: {{ p.stage }} ({{ p.goal }})\n{% endfor %}Goal: {{ goal }}\nAllowed tools: {{ tools }}.\nSteps: {{ steps }}.\n{{ leave }}{% for p in earlier %}\n\nFrom stage {{ p.stage }}:\n{{ p.text }}{% endfor %}";
+    StageEntered, "stage_entered", ["number", "of", "goal", "tools", "steps", "leave", "passed"],
+    "Stage {{ number }} of {{ of }}: {{ stage.name }}.\n{% for p in passed %}Passed: {{ p.stage }} ({{ p.goal }})\n{% endfor %}Goal: {{ goal }}\nAllowed tools: {{ tools }}.\nSteps: {{ steps }}.\n{{ leave }}";
     /// How to leave the stage; part of `stage_entered` and of hints.
     Leave, "leave", ["final", "next", "answer", "advance", "call"],
     "{% if final %}{% if advance and not answer %}To finish, call advance with your answer as its summary, or answer in plain text without calling a tool.{% else %}To finish, answer in plain text without calling a tool.{% endif %}{% else %}To go on to {{ next }}, {% if answer %}write what you found in plain text without calling a tool{% endif %}{% if advance %}{% if answer %}, or {% endif %}call advance with a summary{% endif %}{% if call %}{% if answer or advance %}, or {% endif %}call a tool that {{ next }} allows{% endif %}.{% endif %}";

@@ -315,6 +315,23 @@ pub enum Action {
     Forget(u32),
 }
 
+impl Action {
+    /// The action's key in the table; `hint` for a rule with a hint alone.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Hint => "hint",
+            Self::Deny(_) => "deny",
+            Self::Ask(_) => "ask",
+            Self::Goto(_) => "goto",
+            Self::Set(_) => "set",
+            Self::Extend(..) => "extend",
+            Self::End(_) => "end",
+            Self::Forget(_) => "forget",
+        }
+    }
+}
+
 /// One rule.
 #[derive(Clone, Debug)]
 pub struct Rule {

@@ -1,3 +1,7 @@
 //! All integration tests in one binary.
 
+mod audit;
 mod table_valid;
+//! One binary for all integration tests: one module a subject.
+
+mod provider;

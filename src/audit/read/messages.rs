@@ -32,7 +32,9 @@ pub struct Message<'a> {
     tool_calls: Option<Vec<ToolCall<'a>>>,
     #[serde(borrow, default)]
     tool_call_id: Option<Cow<'a, str>>,
-    /// The older form of `tool_calls`, of which a message holds one.
+    #[serde(borrow, default)]
+    name: Option<Cow<'a, str>>,
+    /// The older form of `tool_calls`: one a message, without an id, answered by the function's name.
     #[serde(borrow, default)]
     function_call: Option<Function<'a>>,
 }
@@ -129,8 +131,8 @@ pub fn add(builder: &mut Builder, turn: &str, message: &Message<'_>) -> serde_js
     }
     let Some(content) = message.content else { return Ok(()) };
     if matches!(&*message.role, "tool" | "function") {
-        let id = message.tool_call_id.as_deref().unwrap_or_default().to_owned();
-        builder.result(&id, plain(content)?, Status::Ok);
+        let id = message.tool_call_id.as_deref().or(message.name.as_deref()).unwrap_or_default();
+        builder.result(id, plain(content)?, Status::Ok);
         return Ok(());
     }
     if content.get().starts_with('[') {

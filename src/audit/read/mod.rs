@@ -52,7 +52,7 @@ impl Unit {
                     Whole::Neutral => neutral::read(number, &text, named),
                     Whole::List => messages::read_list(number, &text, named),
                 };
-                read.map_err(|why| Unread { line: number, why: why_not(&why) })
+                read.map_err(|error| wrong(number, &error))
             }
         }
     }
@@ -174,12 +174,12 @@ impl<'a> Reader<'a> {
             self.close();
             match trace::Going::begin(number, line) {
                 Ok(going) => self.going = Going::Trace(Box::new(going)),
-                Err(why) => self.unread(number, why_not(&why)),
+                Err(error) => self.wrong(number, &error),
             }
         } else if let Going::Trace(going) = &mut self.going
-            && let Err(why) = going.line(line)
+            && let Err(error) = going.line(line)
         {
-            self.unread(number, why_not(&why));
+            self.wrong(number, &error);
         }
     }
 
@@ -188,16 +188,16 @@ impl<'a> Reader<'a> {
             self.going = Going::Messages(Box::new(messages::Going::begin(number)));
         }
         if let Going::Messages(going) = &mut self.going
-            && let Err(why) = going.line(line)
+            && let Err(error) = going.line(line)
         {
-            self.unread(number, why_not(&why));
+            self.wrong(number, &error);
         }
     }
 
     fn claude(&mut self, number: u64, line: &[u8]) {
         let entry = match claude::Entry::read(line) {
             Ok(entry) => entry,
-            Err(why) => return self.unread(number, why_not(&why)),
+            Err(error) => return self.wrong(number, &error),
         };
         if let Going::Claude(going) = &self.going
             && going.is_other_session(&entry)
@@ -208,9 +208,9 @@ impl<'a> Reader<'a> {
             self.going = Going::Claude(Box::default());
         }
         if let Going::Claude(going) = &mut self.going
-            && let Err(why) = going.entry(number, &entry)
+            && let Err(error) = going.entry(number, &entry)
         {
-            self.unread(number, why_not(&why));
+            self.wrong(number, &error);
         }
     }
 
@@ -225,7 +225,10 @@ impl<'a> Reader<'a> {
         if text.trim_ascii_start().starts_with(b"[") {
             match serde_json::from_slice::<Vec<&RawValue>>(&text) {
                 Ok(elements) => self.elements(number, &text, &elements),
-                Err(why) => self.give_up(number, why_not(&why)),
+                Err(error) => {
+                    self.wrong(number, &error);
+                    self.end();
+                }
             }
         } else {
             match format_of(&text) {
@@ -254,13 +257,12 @@ impl<'a> Reader<'a> {
     }
 
     fn strange(&mut self, number: u64, line: &[u8]) {
-        let why = match serde_json::from_slice::<IgnoredAny>(line) {
-            Ok(_) => "the line is of no format that is known here".into(),
-            Err(why) => why_not(&why),
-        };
         self.strange += 1;
         if self.strange < MAX_STRANGE {
-            self.unread(number, why);
+            match serde_json::from_slice::<IgnoredAny>(line) {
+                Ok(_) => self.unread(number, "the line is of no format that is known here".into()),
+                Err(error) => self.wrong(number, &error),
+            }
         } else {
             self.give_up(number, "no line so far is of a format that is known here; the rest is left out".into());
         }
@@ -290,6 +292,10 @@ impl<'a> Reader<'a> {
         let file = &self.file;
         let run = builder.finish(|line| format!("{file}:{line}"));
         self.ready.push_back(Unit::Run(Box::new(run)));
+    }
+
+    fn wrong(&mut self, first: u64, error: &serde_json::Error) {
+        self.ready.push_back(Unit::Unread(wrong(first, error)));
     }
 
     fn unread(&mut self, line: u64, why: String) {
@@ -335,14 +341,17 @@ fn format_of(line: &[u8]) -> Option<Format> {
     }
 }
 
-/// What a JSON library says of a line, in our words.
-fn why_not(error: &serde_json::Error) -> String {
+/// What a JSON library says of a text that begins in line `first`, in our words.
+fn wrong(first: u64, error: &serde_json::Error) -> Unread {
     let what = match error.classify() {
-        serde_json::error::Category::Eof => "the JSON ends too early".to_owned(),
-        serde_json::error::Category::Data => "the line does not have the keys of its format".to_owned(),
-        _ => "the line is not JSON".to_owned(),
+        serde_json::error::Category::Eof => "the JSON ends too early",
+        serde_json::error::Category::Data => "the line does not have the keys of its format",
+        _ => "the line is not JSON",
     };
-    format!("{what}: {error}")
+    let said = error.to_string();
+    let said = said.split(" at line ").next().unwrap_or_default();
+    let line = first + (error.line() as u64).saturating_sub(1);
+    Unread { line, why: format!("{what}: {said} (column {})", error.column()) }
 }
 
 /// Raw JSON arguments: an object as it was written, or the text of a string that holds one.

@@ -169,8 +169,8 @@ pub trait Identities: Clone + Debug + Eq + Hash {
     fn look(&mut self, call: &Seen, guards: &Guards, observed: &mut Vec<Look>) -> Look;
     /// Notes how a call came out.
     fn note(&mut self, call: &Seen, done: &Done, guards: &Guards) -> Noted;
-    /// Answers of calls numbered `from` and later left the view.
-    fn view_cut(&mut self, from: CallNo);
+    /// The answers of these calls left the view.
+    fn view_cut(&mut self, gone: &dyn Fn(CallNo) -> bool);
     /// Whether this very call ran before.
     fn has_run(&self, identity: Identity) -> bool;
 }

@@ -156,8 +156,8 @@ impl Identities for Watch {
         noted
     }
 
-    fn view_cut(&mut self, from: CallNo) {
-        for track in self.tracks.values_mut().filter(|t| t.last.is_some_and(|last| last >= from)) {
+    fn view_cut(&mut self, gone: &dyn Fn(CallNo) -> bool) {
+        for track in self.tracks.values_mut().filter(|t| t.last.is_some_and(gone)) {
             track.cut = true;
             track.ladder = 0;
         }

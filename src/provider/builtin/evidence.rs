@@ -100,7 +100,9 @@ impl Evidence {
             self.read.push(path.to_owned());
         }
         let lines = self.lines.entry(path.to_owned()).or_default();
-        for (number, line) in (first..).zip(text.lines()) {
+        // What follows a cut has other numbers, and a note in brackets at the end is the tool's.
+        let whole = text.lines().take_while(|line| !line.starts_with("[… ") && !line.starts_with("(more follows"));
+        for (number, line) in (first..).zip(whole) {
             let known = lines.entry(number).or_insert_with(|| line.to_owned());
             // Two texts for one line: the tool left something out before it, so what follows has other numbers.
             if known.trim_end_matches('…').trim_end() != line.trim_end()
@@ -170,7 +172,10 @@ fn standing(file: &str) -> u32 {
     let is = |endings: &[&str]| endings.iter().any(|e| lower.ends_with(e));
     if is(&[".lock", ".svg", ".min.js", ".map", "changelog.md", ".snap", "license"]) {
         1
-    } else if lower.contains("test") || lower.contains("example") || is(&[".md", ".txt", ".rst", ".json"]) {
+    } else if lower.contains("test")
+        || lower.contains("example")
+        || is(&[".md", ".txt", ".rst", ".json", ".toml", ".yaml"])
+    {
         2
     } else {
         4

@@ -138,7 +138,8 @@ impl Mentions {
 
 fn is_file(word: &str) -> bool {
     let version = word.split('.').all(|part| part.chars().all(|c| c.is_ascii_digit()));
-    !version && !word.contains("::") && FILE.as_ref().is_some_and(|file| file.is_match(word))
+    let abbreviation = ["e.g", "i.e"].contains(&word.to_lowercase().as_str());
+    !version && !abbreviation && !word.contains("::") && FILE.as_ref().is_some_and(|file| file.is_match(word))
 }
 
 fn is_identifier(word: &str) -> bool {
@@ -175,7 +176,7 @@ mod tests {
     fn identifiers_and_quotes_come_first_and_common_words_are_left_out() {
         assert_eq!(words("Login crashes on an empty name."), ["crash", "login", "empty", "name"]);
         let task = "Please find why `parse_row()` fails when the \"total amount\" is missing in OrderList.";
-        assert_eq!(words(task), ["parse_row", "total amount", "OrderList", "miss"]);
+        assert_eq!(words(task), ["parse_row", "total amount", "OrderList", "amount", "miss", "total"]);
         assert!(words("please fix the bug").is_empty());
     }
 

@@ -181,7 +181,10 @@ impl<'a> Agent<'a> {
     fn written(&self, tool: &ToolSpec) -> Vec<Value> {
         let goal = Mentions::of(self.past.entering);
         let named = self.mentions.files.iter().chain(&goal.files);
-        let new = |file: &&String| !file.ends_with('/') && !self.evidence.files.contains(*file);
+        let holds =
+            |arguments: &Value, path: &str| arguments.as_object().is_some_and(|a| a.values().any(|v| v == path));
+        let written = |path: &str| self.past.exchanges.iter().any(|e| e.tool == tool.name && holds(&e.arguments, path));
+        let new = |file: &&String| !file.ends_with('/') && !self.evidence.files.contains(*file) && !written(file);
         named.filter(new).filter_map(|path| tools::write(tool, path, &prose::file(path, self))).take(1).collect()
     }
 
@@ -203,6 +206,8 @@ impl<'a> Agent<'a> {
             prose::report(self)
         } else if looks && self.evidence.read.is_empty() {
             prose::candidates(self)
+        } else if looks {
+            prose::notes(self)
         } else {
             prose::analysis(self)
         }

@@ -76,9 +76,10 @@ impl<'a> Past<'a> {
         self.exchanges.iter().any(|e| e.tool == tool && e.arguments == *arguments)
     }
 
-    /// Whether this is the last of the path's stages, as far as the entering message tells (`Stage 4 of 4`).
+    /// Whether this is the last of the path's stages, as far as the entering message tells (`Stage 4 of 4: report.`).
     pub(super) fn is_last_stage(&self) -> bool {
-        let words: Vec<&str> = self.entering.split_whitespace().collect();
+        let head = self.entering.lines().find(|line| line.starts_with("Stage ")).unwrap_or_default();
+        let words: Vec<&str> = head.split_whitespace().collect();
         let number = |word: &&str| word.trim_matches(|c: char| !c.is_ascii_digit()).parse::<u32>().ok();
         words.windows(3).any(|w| match w {
             [k, "of", n] => number(k).is_some() && number(k) == number(n),

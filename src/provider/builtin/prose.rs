@@ -36,6 +36,15 @@ pub(super) fn candidates(agent: &Agent<'_>) -> String {
     text.trim_end().to_owned()
 }
 
+/// While there is more to look at: what was read and the best lines of it.
+pub(super) fn notes(agent: &Agent<'_>) -> String {
+    let mut text = format!("{}\n{}\n", searched(agent), read(agent));
+    for spot in agent.evidence.spots(agent.mentions, 1).iter().take(FILES) {
+        let _ = writeln!(text, "- {}:{} `{}`", spot.file, spot.line, quoted(spot.text));
+    }
+    text.trim_end().to_owned()
+}
+
 /// After reading: which lines matter, and why they were picked.
 pub(super) fn analysis(agent: &Agent<'_>) -> String {
     let spots = agent.evidence.spots(agent.mentions, LINES);
@@ -57,7 +66,9 @@ pub(super) fn report(agent: &Agent<'_>) -> String {
     let mut text = format!("Report on: {}\n", subject_of(agent.past.task));
     match spots.first() {
         Some(best) => {
-            let _ = write!(text, "Most likely place: {}:{}", best.file, best.line);
+            let is_question = agent.past.task.trim_end().ends_with(['?', '？']);
+            let what = if is_question { "Best match" } else { "Most likely place" };
+            let _ = write!(text, "{what}: {}:{}", best.file, best.line);
             if let Some(head) = agent.evidence.around(best.file, best.line).filter(|head| *head != best.text.trim()) {
                 let _ = write!(text, ", in `{}`", quoted(head));
             }

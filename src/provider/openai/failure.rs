@@ -160,7 +160,9 @@ impl Server {
     /// The server's words, behind a colon. The key is hidden before they are cut: half of one is a leak, too.
     fn quoted(&self, message: &str) -> String {
         let message = self.key.as_ref().map_or(message.into(), |key| key.redact(message));
-        if message.is_empty() { String::new() } else { format!(": {}", shorten(&message, MOST_QUOTED)) }
+        let message = shorten(&message, MOST_QUOTED);
+        let message = message.trim_end_matches(['.', ' ']);
+        if message.is_empty() { String::new() } else { format!(": {message}") }
     }
 
     fn overflow(&self, said: &str) -> String {

@@ -255,7 +255,7 @@ mod tests {
     }
 
     fn answer(id: &str, text: &str) -> Message {
-        Message::Tool { id: id.to_owned(), tool: "t".to_owned(), text: text.to_owned(), error: false }
+        Message::Tool { id: id.to_owned(), tool: "t".to_owned(), text: text.into(), error: false }
     }
 
     fn sent(messages: &[Message], tools: &[ToolSpec], tool_choice: ToolChoice) -> Value {

@@ -1,0 +1,60 @@
+//! The calls of the reply under way, each on its way to its one answer.
+
+use super::core::Proposed;
+use super::event::Judged;
+use super::guard::{Seen, Telling};
+use super::input::{CallNo, ProposedCall, ToolResult};
+use super::roster::ToolIdx;
+use crate::table::Name;
+use std::sync::Arc;
+
+/// How far a call is.
+#[derive(Clone, Debug)]
+pub(super) enum State {
+    /// A ticket is out.
+    Running,
+    /// A person is asked.
+    Asked,
+    /// The result is there, but an earlier call is not answered yet.
+    Arrived(ToolResult),
+    /// It gets the answer of an earlier call of this reply.
+    Shared(CallNo),
+    /// It gets an earlier result.
+    Memory(CallNo, Telling),
+    /// Its answer is known: text, and whether it is an error.
+    Ready(Arc<str>, bool),
+    /// It is answered.
+    Answered(Arc<str>, bool),
+}
+
+/// One call of the reply under way.
+#[derive(Clone, Debug)]
+pub(super) struct Slot {
+    pub no: CallNo,
+    pub call: ProposedCall,
+    pub proposed: Proposed,
+    /// The tool's name, resolved where it is known.
+    pub name: Name,
+    pub tool: Option<ToolIdx>,
+    pub seen: Option<Seen>,
+    pub judged: Judged,
+    pub state: State,
+    /// Hints of rules that go with the answer.
+    pub hints: Vec<String>,
+}
+
+/// What is kept of a result for memory.
+#[derive(Clone, Debug)]
+pub(super) struct Kept {
+    pub text: Arc<str>,
+    pub print: u64,
+    pub failed: bool,
+}
+
+/// A call as the digest shows it.
+#[derive(Clone, Debug)]
+pub(super) struct Brief {
+    pub tool: Name,
+    pub args: String,
+    pub came_to: String,
+}
