@@ -1,12 +1,10 @@
 //! `stagekeeper check`: all problems of a table, then its bounds.
 
 use super::failure::Failure;
-use super::files::Unloaded;
+use super::files::{Texts, Unloaded};
 use super::{exit, files, out};
-use crate::render::{effective, problems};
-use crate::table::model::Bounds;
-use crate::table::{Problem, Severity, StageTable};
-use indexmap::IndexMap;
+use crate::render::problems;
+use crate::table::{Bounds, Problem, Severity, StageTable};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -19,9 +17,6 @@ pub(super) struct Args {
     /// How to print
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-    /// Print every value that holds, defaults included, as a table
-    #[arg(long, conflicts_with = "format")]
-    show: bool,
 }
 
 #[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +34,7 @@ pub(super) fn run(args: &Args) -> Result<u8, Failure> {
     for path in &args.tables {
         let checked = match files::load(path) {
             Ok(table) => Checked::Sound(table),
-            Err(Unloaded::Wrong { error, text }) => Checked::Wrong { problems: error.problems, text },
+            Err(Unloaded::Wrong { error, texts }) => Checked::Wrong { problems: error.problems, texts },
             Err(Unloaded::Unreadable(failure)) => {
                 out::say_failure(&failure);
                 code = code.max(failure.code);
@@ -50,8 +45,8 @@ pub(super) fn run(args: &Args) -> Result<u8, Failure> {
         code = code.max(checked.code());
         match args.format {
             Format::Json => out::data(&(json(&file, &checked) + "\n"))?,
-            Format::Github => out::data(&checked.problems().iter().map(annotation).collect::<String>())?,
-            Format::Text => text(&file, &checked, args.show)?,
+            Format::Github => out::data(&problems::github(checked.problems()))?,
+            Format::Text => text(&file, &checked)?,
         }
     }
     Ok(code)
@@ -60,7 +55,7 @@ pub(super) fn run(args: &Args) -> Result<u8, Failure> {
 /// What came of one file.
 enum Checked {
     Sound(StageTable),
-    Wrong { problems: Vec<Problem>, text: String },
+    Wrong { problems: Vec<Problem>, texts: Texts },
 }
 
 impl Checked {
@@ -71,29 +66,23 @@ impl Checked {
         }
     }
 
-    fn text(&self) -> &str {
-        match self {
-            Self::Sound(table) => &table.source.text,
-            Self::Wrong { text, .. } => text,
-        }
-    }
-
     fn code(&self) -> u8 {
         if self.problems().iter().any(|p| p.severity == Severity::Error) { exit::TABLE } else { exit::OK }
     }
 }
 
 /// Problems to stderr, bounds to stdout.
-fn text(file: &str, checked: &Checked, show: bool) -> Result<(), Failure> {
-    out::say(&problems::text(checked.problems(), checked.text(), out::stderr_has_colour()));
+fn text(file: &str, checked: &Checked) -> Result<(), Failure> {
     match checked {
-        Checked::Wrong { problems, .. } => {
-            let errors = problems.iter().filter(|p| p.severity == Severity::Error).count();
-            out::say(&format!("{file}: {errors} error{}\n", if errors == 1 { "" } else { "s" }));
+        Checked::Wrong { problems, texts } => {
+            out::say(&texts.show(problems));
+            out::say(&format!("{file}: {}\n", problems::count(problems)));
             Ok(())
         }
-        Checked::Sound(table) if show => out::data(&effective::text(table)),
-        Checked::Sound(table) => out::data(&bounds_text(file, table)),
+        Checked::Sound(table) => {
+            out::say(&Texts::of(table).show(table.warnings()));
+            out::data(&bounds_text(file, table))
+        }
     }
 }
 
@@ -109,83 +98,27 @@ fn bounds_text(file: &str, table: &StageTable) -> String {
     out
 }
 
-/// The line of `--format json`, keys in this order.
+/// The line of `--format json`, keys in this order. Of a table with errors nothing is known but the problems.
 #[derive(Serialize)]
 struct Line<'a> {
     file: &'a str,
     workflow: Option<&'a str>,
-    ceiling: Option<u32>,
-    ceiling_calls: Option<u64>,
-    max_replies: Option<u32>,
-    max_calls: IndexMap<String, Option<u64>>,
+    #[serde(flatten)]
+    bounds: Option<Bounds>,
     problems: &'a [Problem],
 }
 
 fn json(file: &str, checked: &Checked) -> String {
-    let mut line = Line {
+    let sound = match checked {
+        Checked::Sound(table) => Some(table),
+        Checked::Wrong { .. } => None,
+    };
+    let line = Line {
         file,
-        workflow: None,
-        ceiling: None,
-        ceiling_calls: None,
-        max_replies: None,
-        max_calls: IndexMap::new(),
+        workflow: sound.map(|table| table.workflow()),
+        bounds: sound.map(|table| table.bounds()),
         problems: checked.problems(),
     };
-    if let Checked::Sound(table) = checked {
-        let bounds = table.bounds();
-        line.workflow = Some(table.workflow());
-        line.ceiling = Some(bounds.ceiling);
-        line.ceiling_calls = Some(bounds.ceiling_calls);
-        line.max_replies = Some(bounds.max_replies);
-        line.max_calls = bounds.max_calls;
-    }
     // Strings and numbers: nothing here can fail to become JSON.
     serde_json::to_string(&line).unwrap_or_default()
-}
-
-/// A workflow command that GitHub shows beside the line.
-fn annotation(problem: &Problem) -> String {
-    let kind = match problem.severity {
-        Severity::Error => "error",
-        Severity::Warning => "warning",
-    };
-    let help = problem.help.as_ref().map(|help| format!("\n{help}")).unwrap_or_default();
-    format!(
-        "::{kind} file={},line={},col={},title={}::{}\n",
-        property(&problem.file),
-        problem.line,
-        problem.column,
-        property(problem.code),
-        message(&format!("{}{help}", problem.message)),
-    )
-}
-
-/// As GitHub's own toolkit escapes a command's message.
-fn message(text: &str) -> String {
-    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
-}
-
-/// As GitHub's own toolkit escapes a command's property.
-fn property(text: &str) -> String {
-    message(text).replace(':', "%3A").replace(',', "%2C")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_annotation_cannot_be_broken_out_of() {
-        let problem = Problem {
-            code: "unknown-key",
-            severity: Severity::Error,
-            file: "a,b:c.yaml".to_owned(),
-            line: 3,
-            column: 5,
-            width: 4,
-            message: "unknown key `x\n::error::y` 100%".to_owned(),
-            help: Some("did you mean `z`?".to_owned()),
-        };
-        insta::assert_snapshot!(annotation(&problem), @"::error file=a%2Cb%3Ac.yaml,line=3,col=5,title=unknown-key::unknown key `x%0A::error::y` 100%25%0Adid you mean `z`?");
-    }
 }

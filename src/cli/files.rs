@@ -2,7 +2,8 @@
 
 use super::exit;
 use super::failure::Failure;
-use crate::table::{StageTable, TableError, limits};
+use crate::table::{Problem, StageTable, TableError, limits};
+use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -11,8 +12,28 @@ use std::path::{Path, PathBuf};
 pub(super) enum Unloaded {
     /// Its file cannot be read.
     Unreadable(Failure),
-    /// It has errors; its text for showing them.
-    Wrong { error: TableError, text: String },
+    /// It has errors; the texts for showing them.
+    Wrong { error: TableError, texts: Texts },
+}
+
+/// The texts of a table and the files it includes, by the names they have in problems.
+#[derive(Default)]
+pub(super) struct Texts(HashMap<String, String>);
+
+impl Texts {
+    /// The texts a loaded table was made of.
+    pub(super) fn of(table: &StageTable) -> Self {
+        let source = &table.source;
+        let own = (source.file.clone(), source.text.clone());
+        let included = source.included.iter().map(|(name, text)| (name.clone(), text.clone()));
+        Self(included.chain([own]).collect())
+    }
+
+    /// Problems with the lines they speak of, for a terminal.
+    pub(super) fn show(&self, problems: &[Problem]) -> String {
+        let source = |file: &str| self.0.get(file).map(String::as_str);
+        crate::render::problems::text(problems, source, super::out::stderr_has_colour())
+    }
 }
 
 /// Opens a file for reading.
@@ -46,8 +67,16 @@ fn bytes_of_table(path: &Path) -> Result<Vec<u8>, Failure> {
 pub(super) fn load(path: &Path) -> Result<StageTable, Unloaded> {
     let bytes = bytes_of_table(path).map_err(Unloaded::Unreadable)?;
     let file = path.display().to_string();
-    StageTable::parse_bytes(&file, &bytes, &mut |name| included(path, name))
-        .map_err(|error| Unloaded::Wrong { error, text: String::from_utf8_lossy(&bytes).into_owned() })
+    let mut texts = Texts::default();
+    let mut include = |name: &str| {
+        let text = included(path, name)?;
+        texts.0.insert(name.to_owned(), text.clone());
+        Ok(text)
+    };
+    StageTable::parse_bytes(&file, &bytes, &mut include).map_err(|error| {
+        texts.0.insert(file, String::from_utf8_lossy(&bytes).into_owned());
+        Unloaded::Wrong { error, texts }
+    })
 }
 
 /// Loads a table for a verb that needs one: problems are shown on stderr.
@@ -57,9 +86,8 @@ pub(super) fn load(path: &Path) -> Result<StageTable, Unloaded> {
 pub(super) fn load_or_say(path: &Path) -> Result<StageTable, Failure> {
     load(path).map_err(|why| match why {
         Unloaded::Unreadable(failure) => failure,
-        Unloaded::Wrong { error, text } => {
-            let shown = crate::render::problems::text(&error.problems, &text, super::out::stderr_has_colour());
-            super::out::say(&shown);
+        Unloaded::Wrong { error, texts } => {
+            super::out::say(&texts.show(&error.problems));
             Failure::said(exit::TABLE)
         }
     })

@@ -57,9 +57,7 @@ fn recorded_table(trace: &Trace) -> Result<StageTable, Failure> {
     let mut include =
         |name: &str| recorded.included.get(name).cloned().ok_or_else(|| "the trace does not hold this file".to_owned());
     StageTable::parse_with(&recorded.file, &recorded.text, &mut include).map_err(|e| {
-        let shown = crate::render::problems::text(&e.problems, &recorded.text, out::stderr_has_colour());
-        out::say(&shown);
-        Failure::new(exit::TABLE, "the recorded table is no table for this version")
+        Failure::new(exit::TABLE, format!("the recorded table is no table for this version\n{e}"))
     })
 }
 

@@ -2,12 +2,15 @@
 
 use super::failure::Failure;
 use super::{exit, out};
+use crate::table::StageTable;
 
 /// Prints the JSON Schema of the stage table, for editors.
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {}
 
 pub(super) fn run(_: &Args) -> Result<u8, Failure> {
-    out::data(&crate::table::schema())?;
+    let schema = serde_json::to_string_pretty(&StageTable::schema())
+        .map_err(|e| Failure::unexpected(format!("the schema cannot be written: {e}")))?;
+    out::data(&format!("{schema}\n"))?;
     Ok(exit::OK)
 }

@@ -4,3 +4,4 @@ pub mod draw;
 pub mod story;
 
 pub use draw::{Picture, draw};
+pub mod problems;

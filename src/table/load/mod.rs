@@ -179,6 +179,9 @@ impl Loader<'_> {
     fn table(&mut self, root: &Node) -> Option<Model> {
         let table = self.object(root, &keys::TABLE, "the table")?;
         self.survey = Survey::of(&table);
+        if !self.few_patterns(&table) {
+            return None;
+        }
         let workflow = table.get("workflow").and_then(|f| self.own_name(f)).unwrap_or_default();
         let mut model = Model::empty(&workflow);
         if let Some(version) = table.get("stagekeeper") {

@@ -100,6 +100,11 @@ impl Tools {
         }
     }
 
+    /// How many patterns there are, in the catalogue or in the stages.
+    pub fn most_patterns(&self) -> usize {
+        self.catalogue_patterns.len().max(self.allowed_patterns.len())
+    }
+
     /// Whether the catalogue says nothing.
     pub fn no_catalogue(&self) -> bool {
         self.catalogue.is_empty() && self.catalogue_patterns.is_empty()
