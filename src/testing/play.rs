@@ -358,7 +358,8 @@ impl Player {
 
 fn text_of(message: &Message) -> &str {
     match message {
-        Message::User { text } | Message::Assistant { text, .. } | Message::Tool { text, .. } => text,
+        Message::User { text } | Message::Assistant { text, .. } => text,
+        Message::Tool { text, .. } => text,
     }
 }
 

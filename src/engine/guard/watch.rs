@@ -190,7 +190,8 @@ impl Track {
             self.ladder = 0;
         }
         self.runs += 1;
-        self.equal = same_as_last;
+        // Equal results tell nothing when something between them could have changed the answer.
+        self.equal = same_as_last && !changed;
         self.last = Some(call.no);
         self.result = done.result;
         self.failed = done.failed;
