@@ -36,11 +36,6 @@ pub(super) fn stderr_has_colour() -> bool {
     std::io::stderr().is_terminal() && !super::logs::no_colour()
 }
 
-/// Whether stdout is a terminal whose user has nothing against colour.
-pub(super) fn stdout_has_colour() -> bool {
-    std::io::stdout().is_terminal() && !super::logs::no_colour()
-}
-
 /// Text from a model or a tool, safe on a terminal: control characters and those that turn the writing direction are
 /// shown as `\u{…}`. Line ends and tabs stay.
 pub(super) fn visible(text: &str) -> String {

@@ -56,9 +56,8 @@ fn recorded_table(trace: &Trace) -> Result<StageTable, Failure> {
     let recorded = &trace.header.table;
     let mut include =
         |name: &str| recorded.included.get(name).cloned().ok_or_else(|| "the trace does not hold this file".to_owned());
-    StageTable::parse_with(&recorded.file, &recorded.text, &mut include).map_err(|e| {
-        Failure::new(exit::TABLE, format!("the recorded table is no table for this version\n{e}"))
-    })
+    StageTable::parse_with(&recorded.file, &recorded.text, &mut include)
+        .map_err(|e| Failure::new(exit::TABLE, format!("the recorded table is no table for this version\n{e}")))
 }
 
 fn shown_difference(difference: &Difference, records: usize) -> String {

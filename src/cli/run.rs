@@ -9,9 +9,9 @@ use super::ask::TerminalAsker;
 use super::failure::Failure;
 use super::{exit, files, out};
 use crate::engine::session::Session;
-use crate::run::id::new_run_id;
-use crate::run::sink::{FileSink, NoSink, TRACE_FOLDER};
-use crate::run::{BuiltinTools, Cancel, Report, RunError, Runner, ToolHost, TraceSink};
+use crate::run::{
+    BuiltinTools, Cancel, FileSink, NoSink, Report, RunError, Runner, TRACE_FOLDER, ToolHost, TraceSink, new_run_id,
+};
 use crate::table::StageTable;
 use crate::trace::Header;
 use live::Live;

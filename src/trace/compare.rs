@@ -29,10 +29,15 @@ pub struct Difference {
 /// When the run cannot even start.
 pub fn replay(trace: &Trace, table: &StageTable) -> Result<Option<Difference>, StartError> {
     let mut session = trace.header.session(table).start()?;
+    let mut opening: Vec<Event> = session.take_records().into_iter().flat_map(|record| record.events).collect();
     for (at, stamped) in trace.records.iter().enumerate() {
         let record = at + 1;
         let recorded = &stamped.record.events;
-        let now = match session.apply(stamped.record.input.clone()) {
+        let now = match &stamped.record.input {
+            Input::Start => Ok(std::mem::take(&mut opening)),
+            input => session.apply(input.clone()),
+        };
+        let now = match now {
             Ok(events) => events,
             Err(e) => {
                 let recorded = recorded.first().cloned();
@@ -114,8 +119,8 @@ pub fn compare(trace: &Trace, other: &StageTable) -> Result<Comparison, StartErr
                 let later = records.get(at + 1..).unwrap_or_default();
                 comparison.reply(&mut session, record, later);
             }
-            // Results and approvals went in with their reply.
-            Input::Result { .. } | Input::Approval { .. } => {}
+            // The run has started; results and approvals went in with their reply.
+            Input::Start | Input::Result { .. } | Input::Approval { .. } => {}
             input => {
                 // What does not fit where this run stands would not have happened in it.
                 let _ = session.apply(input.clone());

@@ -25,7 +25,7 @@ pub(super) struct Live {
 
 impl Live {
     pub(super) fn new(kept: Box<dyn TraceSink>, table: &StageTable) -> Self {
-        let longest = table.stages().iter().map(|stage| stage.name().chars().count()).max().unwrap_or_default();
+        let longest = table.stages().iter().map(|stage| stage.name.chars().count()).max().unwrap_or_default();
         let columns = Columns::at_least(longest + NUMBERS, CALL);
         Self { kept, columns, untold: Vec::new(), open: 0, colour: out::stderr_has_colour() }
     }
