@@ -62,7 +62,8 @@ pub(super) fn run(args: &Args) -> Result<u8, Failure> {
             return Err(Failure::usage("a trace is told as text only; leave `--format` out"));
         }
         let trace = read_trace(&args.file)?;
-        story::story(&trace.inputs())
+        let told: Vec<_> = trace.inputs().into_iter().filter(|record| !super::run::time_alone(record)).collect();
+        story::story(&told)
     } else {
         draw(&files::load_or_say(&args.file)?, format.picture())
     };

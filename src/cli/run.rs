@@ -15,6 +15,7 @@ use crate::run::{
 use crate::table::StageTable;
 use crate::trace::Header;
 use live::Live;
+pub(super) use live::time_alone;
 use models::ModelArg;
 use std::path::PathBuf;
 use std::pin::pin;
@@ -108,10 +109,7 @@ fn start(args: &Args, table: &StageTable, tools: &BuiltinTools, run: &str) -> Re
     for (name, value) in facts::checked(&args.fact, table)? {
         builder = builder.fact(&name, value);
     }
-    builder.start().map_err(|e| {
-        let names: Vec<String> = tools.tools().into_iter().map(|tool| format!("`{}`", tool.name)).collect();
-        Failure::new(exit::TABLE, format!("{e}; the built-in tools are {}", names.join(", ")))
-    })
+    builder.start().map_err(|e| Failure::new(exit::TABLE, e.to_string()))
 }
 
 /// The sink, and the path of its file.

@@ -1,14 +1,18 @@
 //! All integration tests in one binary.
 
-mod scenarios;
+mod arrows;
+#[cfg(feature = "audit")]
+mod audit;
+#[cfg(feature = "cli")]
+mod cli;
+mod docs;
+mod draw;
+#[cfg(feature = "run")]
+mod provider;
 #[cfg(feature = "run")]
 mod runner;
+mod scenarios;
 mod table_valid;
 #[cfg(feature = "run")]
 mod tools;
 mod trace;
-mod audit;
-mod table_valid;
-//! One binary for all integration tests: one module a subject.
-
-mod provider;

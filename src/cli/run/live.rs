@@ -11,7 +11,7 @@ use crate::table::StageTable;
 /// Columns of a step's numbers beside the stage's name: `12 name 10/12`.
 const NUMBERS: usize = 8;
 /// Columns a call gets from the start.
-const CALL: usize = 30;
+const CALL: usize = 40;
 
 /// A sink that also tells what it was given. The trace is written first: what is shown has been kept.
 pub(super) struct Live {
@@ -39,6 +39,9 @@ impl Live {
 impl TraceSink for Live {
     fn write(&mut self, record: &Record) -> Result<(), SinkError> {
         self.kept.write(record)?;
+        if time_alone(record) {
+            return Ok(());
+        }
         if matches!(record.input, Input::Reply(_)) {
             self.open = 0;
         }
@@ -62,6 +65,11 @@ impl Drop for Live {
             self.tell();
         }
     }
+}
+
+/// Whether time went by and nothing came of it.
+pub(in crate::cli) fn time_alone(record: &Record) -> bool {
+    matches!(record.input, Input::Time { .. }) && record.events.is_empty()
 }
 
 /// The way through the stages in bold, refusals in yellow: the words say it too.

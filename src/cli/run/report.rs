@@ -24,9 +24,13 @@ pub(super) fn json(summary: &Summary) -> String {
     serde_json::to_string(summary).unwrap_or_default() + "\n"
 }
 
-/// The answer, then how the run went.
+/// The answer, if there is one, then how the run went.
 pub(super) fn text(summary: &Summary) -> String {
-    out::visible(&format!("{}\n\n{}\n", summary.text.trim_end(), how_it_went(summary)))
+    let answer = match summary.text.trim_end() {
+        "" => String::new(),
+        answer => format!("{answer}\n\n"),
+    };
+    out::visible(&format!("{answer}{}\n", how_it_went(summary)))
 }
 
 fn how_it_went(summary: &Summary) -> String {
