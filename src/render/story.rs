@@ -102,7 +102,7 @@ impl<'a> Teller<'a> {
             Input::Admission { yes } => {
                 self.note(format!("a person {} the run", if *yes { "admits" } else { "does not admit" }));
             }
-            Input::Result { .. } | Input::Approval { .. } => {}
+            Input::Start | Input::Result { .. } | Input::Approval { .. } => {}
         }
     }
 
