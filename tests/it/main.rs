@@ -16,3 +16,7 @@ mod table_valid;
 #[cfg(feature = "run")]
 mod tools;
 mod trace;
+mod audit;
+mod provider;
+mod scenarios;
+mod table_valid;
