@@ -70,7 +70,8 @@ fn stage_names(table: &str) -> Vec<String> {
     let text = fs::read_to_string(path).unwrap();
     let lines = text.lines().skip_while(|line| *line != "stages:").skip(1);
     let stages = lines.take_while(|line| line.is_empty() || line.starts_with([' ', '#']));
-    let names = stages.filter(|line| line.starts_with("  ") && !line.starts_with("   ") && !line.trim().starts_with('#'));
+    let names =
+        stages.filter(|line| line.starts_with("  ") && !line.starts_with("   ") && !line.trim().starts_with('#'));
     names.filter_map(|line| line.trim().split_once(':').map(|(name, _)| name.to_owned())).collect()
 }
 

@@ -1,4 +1,4 @@
-//! All integration tests in one binary.
+//! All integration tests in one binary: one module a subject.
 
 mod arrows;
 #[cfg(feature = "audit")]
@@ -16,7 +16,3 @@ mod table_valid;
 #[cfg(feature = "run")]
 mod tools;
 mod trace;
-mod audit;
-mod provider;
-mod scenarios;
-mod table_valid;
