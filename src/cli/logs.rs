@@ -1,6 +1,7 @@
 //! The environment: `NO_COLOR`, and logs on stderr as `STAGEKEEPER_LOG` says.
 
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::format::FmtSpan;
 
 /// The variable that turns logs on, with the filter syntax of `tracing` (`info`, `stagekeeper=debug`).
 const LOG: &str = "STAGEKEEPER_LOG";
@@ -21,6 +22,8 @@ pub(super) fn start() -> Result<(), String> {
     let started = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        // A step or a call is one line, with its fields and how long it took.
+        .with_span_events(FmtSpan::CLOSE)
         .with_ansi(super::out::stderr_has_colour())
         .try_init();
     // A second start in one process (an embedder's own) keeps the first.

@@ -76,8 +76,8 @@ pub(super) fn run(args: &Args) -> Result<u8, Failure> {
     let tools = open_tools(args, &table)?;
     let run = new_run_id();
     let mut session = start(args, &table, &tools, &run)?;
-    let (sink, trace) = open_sink(args, &table, &tools, &run)?;
     let models = models::build(&args.model, args.base_url.as_deref())?;
+    let (sink, trace) = open_sink(args, &table, &tools, &run)?;
     let decided = args.yes.then_some(true).or(args.no.then_some(false));
     let cancel = Cancel::new();
     let mut runner = Runner::new(models.main, Box::new(tools))

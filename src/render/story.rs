@@ -169,7 +169,7 @@ impl<'a> Teller<'a> {
     fn way(&mut self, event: &Event, next: Option<&Event>) {
         match event {
             Event::StageLeft { stage, product } => {
-                if product == &self.said {
+                if self.has_said(product) {
                     self.product.clear();
                 } else {
                     self.product.clone_from(product);
@@ -210,7 +210,7 @@ impl<'a> Teller<'a> {
             Event::RunEnded { outcome, limit, text } => {
                 self.flush_step();
                 let limit = limit.as_ref().map(words::limit).unwrap_or_default();
-                let text = if *text == self.said { String::new() } else { format!(": {}", quoted(text, 2 * TEXT)) };
+                let text = if self.has_said(text) { String::new() } else { format!(": {}", quoted(text, 2 * TEXT)) };
                 self.lines.push(Line::Way(format!("== {outcome}{limit}{text}")));
             }
             _ => {}
@@ -222,6 +222,12 @@ impl<'a> Teller<'a> {
         if self.step.is_some() {
             self.tell("(silent)", "");
         }
+    }
+
+    /// Whether a text was told as what the model said; what it said may have been cut.
+    fn has_said(&self, text: &str) -> bool {
+        let cut = self.said.strip_suffix('…');
+        text.trim() == self.said || cut.is_some_and(|head| text.trim_start().starts_with(head))
     }
 
     fn take_product(&mut self) -> String {
