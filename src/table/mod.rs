@@ -11,6 +11,7 @@ pub mod problem;
 pub(crate) mod report;
 mod schema;
 pub mod script;
+mod strict;
 pub(crate) mod yaml;
 
 pub use bounds::Bounds;
