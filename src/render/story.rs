@@ -247,6 +247,8 @@ impl<'a> Teller<'a> {
                         self.told.push(call);
                         words::result(result, *failed, *chars, *cut_to, *same)
                     }
+                    // The control tool is answered by the engine.
+                    _ if tool == "advance" => "asks to go on".to_owned(),
                     _ => "runs".to_owned(),
                 };
                 self.tell(who, what);
