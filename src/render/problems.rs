@@ -51,9 +51,13 @@ fn one(problem: &Problem, line: Option<&str>, renderer: &Renderer) -> String {
         Some(line) => {
             let (part, column) = around(line, problem.column);
             let span = span(&part, column, problem.width);
-            title
-                .element(origin)
-                .element(Snippet::source(part).line_start(problem.line).annotation(AnnotationKind::Primary.span(span)))
+            let snippet = Snippet::source(part).line_start(problem.line).annotation(AnnotationKind::Primary.span(span));
+            // The column beside the path is computed from the excerpt, so it is right only where nothing was cut off.
+            if column == problem.column {
+                title.element(snippet.path(problem.file.as_str()))
+            } else {
+                title.element(origin).element(snippet)
+            }
         }
         None => title.element(origin),
     };

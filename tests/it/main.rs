@@ -12,6 +12,9 @@ mod provider;
 #[cfg(feature = "run")]
 mod runner;
 mod scenarios;
+mod table_bad_input;
+mod table_problems;
+mod table_schema;
 mod table_valid;
 #[cfg(feature = "run")]
 mod tools;

@@ -78,6 +78,8 @@ impl StageTable {
             include,
             included: IndexMap::new(),
             regexes: 0,
+            lines: text.trim_start_matches('\u{feff}').lines().collect(),
+            rule_places: Vec::new(),
         };
         let model = loader.table(&root);
         let Loader { report, scripts, included, .. } = loader;
@@ -173,6 +175,10 @@ struct Loader<'i> {
     include: &'i mut dyn FnMut(&str) -> Result<String, String>,
     included: IndexMap<String, String>,
     regexes: usize,
+    /// The table's own lines, to point into expressions and texts.
+    lines: Vec<&'i str>,
+    /// Where each rule stands, parallel to the model's.
+    rule_places: Vec<Place>,
 }
 
 impl Loader<'_> {

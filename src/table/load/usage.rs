@@ -45,7 +45,7 @@ impl Loader<'_> {
         let Some(Kind::Map(entries)) = table.get("tools").map(|f| &f.node.kind) else {
             return;
         };
-        if model.stages.is_empty() {
+        if model.stages.is_empty() || self.survey.tools.unsure {
             return;
         }
         for entry in entries {
