@@ -2,4 +2,8 @@
 
 pub mod effective;
 pub mod problems;
+pub mod draw;
 pub mod story;
+
+pub use draw::{Picture, draw};
+pub mod problems;
