@@ -4,6 +4,8 @@ mod audit;
 mod provider;
 mod runner;
 mod scenarios;
+mod story;
 mod table_valid;
+mod testing_files;
 mod tools;
 mod trace;
