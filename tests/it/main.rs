@@ -20,5 +20,8 @@ mod table_problems;
 mod table_schema;
 mod table_valid;
 #[cfg(feature = "run")]
+mod story;
+mod table_valid;
+mod testing_files;
 mod tools;
 mod trace;
