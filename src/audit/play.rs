@@ -200,9 +200,10 @@ impl Player {
             let Some(result) = &call.result else { continue };
             let entry = self.session.tool_entry(&call.tool);
             let Ok(identity) = identity(&call.tool, &call.arguments, &entry.ignore_args) else { continue };
-            let text = entry.mask.iter().fold(Cow::Borrowed(&*result.text), |text, mask| {
-                Cow::Owned(mask.replace_all(&text, "").into_owned())
-            });
+            let text = entry
+                .mask
+                .iter()
+                .fold(Cow::Borrowed(&*result.text), |text, mask| Cow::Owned(mask.replace_all(&text, "").into_owned()));
             let is_new = self.given.insert((identity, fingerprint(&text)));
             self.played.new_withheld += u64::from(is_new && fate.is_withheld());
         }

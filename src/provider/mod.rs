@@ -1,1 +1,14 @@
-//! (in the making)
+//! The models: implementations of [`crate::run::Model`], chosen by a short text such as `openai:gpt-4o-mini`.
+
+pub mod builtin;
+pub mod chaos;
+pub mod openai;
+#[expect(clippy::disallowed_methods, reason = "a key is read from the environment here, at the edge")]
+mod secret;
+pub mod spec;
+
+pub use builtin::Builtin;
+pub use chaos::Chaos;
+pub use openai::OpenAi;
+pub use secret::Secret;
+pub use spec::{Options, Spec, SpecError, build};

@@ -1,1 +1,3 @@
-//! (in the making)
+//! Pure text out: one output format a file.
+
+pub mod story;

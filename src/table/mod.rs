@@ -7,9 +7,10 @@ pub mod messages;
 pub mod model;
 pub mod names;
 pub mod problem;
-mod report;
+pub(crate) mod report;
 pub mod script;
-mod yaml;
+mod strict;
+pub(crate) mod yaml;
 
 pub use model::{Model, StageTable};
 pub use names::{FactId, Name, NamePattern, RuleId, StageId};

@@ -1,1 +1,17 @@
-//! For embedders: scenarios, the scripted model and tools, the story snapshot.
+//! For embedders and for `stagekeeper test`: scenarios, the scripted model and tools, the story snapshot.
+
+mod entries;
+mod expect;
+mod play;
+mod reader;
+mod scenario;
+pub mod script;
+pub mod snapshot;
+
+pub use crate::render::story::story;
+pub use expect::Expect;
+pub use play::{Line, Played, play};
+pub use scenario::{Scenario, TableSource};
+pub use script::{
+    Answer, Entry, Failure, HostEntry, Script, ScriptedCall, ScriptedModel, ScriptedReply, ScriptedTools, Turn,
+};

@@ -1,1 +1,10 @@
-//! (in the making)
+//! The trace: everything that went in and what was decided, one JSON object a line. Lines in and out, no files.
+
+mod header;
+pub mod limits;
+mod reader;
+mod writer;
+
+pub use header::{FORMAT, Header, TableText, table_hash};
+pub use reader::{Trace, TraceError};
+pub use writer::{Stamped, TooLong, write_header, write_record};
