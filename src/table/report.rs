@@ -1,7 +1,7 @@
 //! Collects what is wrong with a table, so that all of it can be said at once.
 
 use super::limits;
-use super::problem::{Problem, Severity, TableError};
+use super::problem::{CODES, Problem, Severity, TableError};
 use std::collections::HashSet;
 
 /// Problems kept while loading; beyond it they are only counted.
@@ -68,6 +68,7 @@ impl Report {
     }
 
     fn add(&mut self, severity: Severity, code: &'static str, place: Place, message: String, help: Option<String>) {
+        debug_assert!(CODES.binary_search(&code).is_ok(), "{code} is not in the list of codes");
         // A part that is used twice by an alias is wrong once.
         if !self.seen.insert((place, code, message.clone())) {
             return;
@@ -105,7 +106,7 @@ impl Report {
             if let Some(p) = &mut last {
                 p.code = "too-many-problems";
                 p.severity = if self.errors > 0 { Severity::Error } else { Severity::Warning };
-                p.message = format!("{} more problems are not shown", all - limits::PROBLEMS);
+                p.message = format!("not all problems are shown: {} are left out", all - limits::PROBLEMS);
                 p.help = Some("repair the ones above and check again".into());
             }
             self.found.extend(last.map(|p| (Place::default(), p)));

@@ -1,9 +1,21 @@
-//! One binary for all integration tests: one module a subject.
+//! All integration tests in one binary: one module a subject.
 
+mod arrows;
+#[cfg(feature = "audit")]
 mod audit;
+#[cfg(feature = "cli")]
+mod cli;
+mod docs;
+mod draw;
+#[cfg(feature = "run")]
 mod provider;
+#[cfg(feature = "run")]
 mod runner;
 mod scenarios;
+mod table_bad_input;
+mod table_problems;
+mod table_schema;
 mod table_valid;
+#[cfg(feature = "run")]
 mod tools;
 mod trace;

@@ -2,5 +2,6 @@
 
 mod builtin;
 mod openai;
+mod runs;
 mod server;
 mod spec;
