@@ -126,13 +126,17 @@ impl Evidence {
         let failing = mentions.keywords.iter().any(|k| FAILING.iter().any(|f| k.text.to_lowercase().starts_with(f)));
         let mut spots = Vec::new();
         for (file, lines) in &self.lines {
-            let named = mentions.files.iter().any(|f| file.ends_with(f.as_str()));
             let mut own: Vec<Spot<'_>> = lines.iter().filter_map(|(n, text)| spot(file, *n, text, &worth)).collect();
             if failing {
+                for spot in own.iter_mut().filter(|s| is_risky(s.text)) {
+                    (spot.risky, spot.score) = (true, spot.score + 100);
+                }
                 own.extend(risky(file, lines, &own));
             }
+            // A line counts for more in a file that holds more of the words.
+            let company = self.score(file, mentions, &worth) / 3;
             for spot in &mut own {
-                spot.score = spot.score * standing(file) / 4 + 300 * u32::from(named);
+                spot.score = spot.score * standing(file) / 4 + company;
             }
             own.sort_by_key(|s| (std::cmp::Reverse(s.score), s.line));
             own.truncate(most);
@@ -145,18 +149,21 @@ impl Evidence {
     /// The files to read, best first: named in the task, then by what was found in them and by their names.
     pub(super) fn candidates<'e>(&'e self, mentions: &'e Mentions) -> Vec<&'e str> {
         let worth: Vec<(&str, u32)> = mentions.keywords.iter().map(|k| (k.text.as_str(), self.worth(k))).collect();
-        let score = |file: &str| {
-            let lines = self.lines.get(file);
-            let found = |word: &str| lines.is_some_and(|lines| lines.values().any(|line| holds(line, word)));
-            let words = worth.iter().filter(|(word, _)| found(word)).map(|(_, w)| w).sum::<u32>();
-            let name = worth.iter().filter(|(word, _)| holds(file, word)).map(|(_, w)| w).sum::<u32>();
-            let named = mentions.files.iter().any(|f| file.ends_with(f.as_str()));
-            (words + name) * standing(file) / 4 + 10_000 * u32::from(named)
-        };
         let all: BTreeSet<&str> = self.files.iter().chain(self.lines.keys()).map(String::as_str).collect();
-        let mut scored: Vec<(u32, &str)> = all.into_iter().map(|f| (score(f), f)).filter(|(s, _)| *s > 0).collect();
+        let mut scored: Vec<(u32, &str)> =
+            all.into_iter().map(|f| (self.score(f, mentions, &worth), f)).filter(|(s, _)| *s > 0).collect();
         scored.sort_by_key(|(score, file)| (std::cmp::Reverse(*score), *file));
         scored.into_iter().map(|(_, file)| file).collect()
+    }
+
+    /// What a file is worth: the words it holds, the words in its name, and whether the task names it.
+    fn score(&self, file: &str, mentions: &Mentions, worth: &[(&str, u32)]) -> u32 {
+        let lines = self.lines.get(file);
+        let found = |word: &str| lines.is_some_and(|lines| lines.values().any(|line| holds(line, word)));
+        let words = worth.iter().filter(|(word, _)| found(word)).map(|(_, w)| w).sum::<u32>();
+        let name = worth.iter().filter(|(word, _)| holds(file, word)).map(|(_, w)| w).sum::<u32>();
+        let named = mentions.files.iter().any(|f| file.ends_with(f.as_str()));
+        (words + name) * standing(file) / 4 + 3000 * u32::from(named)
     }
 
     /// The function or class a line stands in, if its head was seen: the nearest one above.
@@ -192,11 +199,15 @@ fn spot<'e>(file: &'e str, line: u32, text: &'e str, worth: &[(&'e str, u32)]) -
     if is_head(trimmed) {
         score += score / 4;
     }
-    if ["//", "#", "*", "<!--", "--"].iter().any(|mark| trimmed.starts_with(mark)) {
+    // Comments, imports and the assertions of tests seldom are the place.
+    if ["//", "#", "*", "<!--", "--", "use ", "import ", "from ", "mod ", "assert"]
+        .iter()
+        .any(|mark| trimmed.starts_with(mark))
+    {
         score /= 2;
     }
     let words = held.iter().map(|(word, _)| *word).collect();
-    Some(Spot { file, line, text, words, risky: is_risky(text), score: score + 100 * u32::from(is_risky(text)) })
+    Some(Spot { file, line, text, words, risky: false, score })
 }
 
 /// Lines that may fail at run time, within a few lines below one that holds a keyword.

@@ -188,15 +188,15 @@ Read: src/login.rs, src/lib.rs, tests/login.rs, Cargo.toml, README.md.
 Lines that hold the most telling of them, best first:
 - src/login.rs:9 `let first = user.name.chars().next().unwrap();`
   it holds `name`, and it may fail at run time
-- src/lib.rs:3 `mod login;`
-  it holds `login`
 - src/login.rs:4 `pub name: String,`
   it holds `name`
+- src/login.rs:7 `/// Greets after the login.`
+  it holds `login`
+- src/lib.rs:3 `mod login;`
+  it holds `login`
 - Cargo.toml:2 `name = "shop"`
   it holds `name`
 - README.md:3 `A shop with a login.`
-  it holds `login`
-- src/login.rs:7 `/// Greets after the login.`
   it holds `login`
 - tests/login.rs:1 `// logs in with a name`
   it holds `name`
@@ -206,11 +206,11 @@ Most likely place: src/login.rs:9, in `pub fn greet(user: &User) -> String {`
     let first = user.name.chars().next().unwrap();
 Why: it holds `name`, and it may fail at run time.
 Look at these too:
-- src/lib.rs:3 `mod login;`
 - src/login.rs:4 `pub name: String,`
+- src/login.rs:7 `/// Greets after the login.`
+- src/lib.rs:3 `mod login;`
 - Cargo.toml:2 `name = "shop"`
 - README.md:3 `A shop with a login.`
-- src/login.rs:7 `/// Greets after the login.`
 - tests/login.rs:1 `// logs in with a name`
 Looked for: `crash`, `login`, `empty`, `name`; not found: `crash`, `empty`.
 Read: src/login.rs, src/lib.rs, tests/login.rs, Cargo.toml, README.md.
