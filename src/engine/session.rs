@@ -498,6 +498,20 @@ impl Session {
         &self.table
     }
 
+    /// The run's id; empty when the host gave none.
+    #[must_use]
+    pub fn run_id(&self) -> &str {
+        &self.run
+    }
+
+    /// Milliseconds left until the run's `max_time` is used up; `None` without such a limit, or once it is used up (the
+    /// closing request takes the time it takes).
+    #[must_use]
+    pub fn time_left_ms(&self) -> Option<u64> {
+        let left = self.table.limits.max_time_ms?.saturating_sub(self.core.time_ms);
+        (left > 0).then_some(left)
+    }
+
     /// The task.
     #[must_use]
     pub fn task(&self) -> &str {

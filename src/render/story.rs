@@ -133,7 +133,7 @@ impl<'a> Teller<'a> {
             }
             Event::TextSaid { text } => {
                 self.said.clone_from(text);
-                self.tell("says", quoted(text, TEXT));
+                self.tell(format!("says {}", quoted(text, TEXT)), "");
             }
             Event::CallJudged { call, tool, resolved, judged } => self.judged(*call, tool, resolved.as_deref(), judged),
             Event::ApprovalGiven { yes, .. } => {
@@ -141,7 +141,8 @@ impl<'a> Teller<'a> {
             }
             Event::CallFinished { call, tool, .. } => self.finished(*call, tool, event),
             Event::HintGiven { name, text } => {
-                self.hinted(String::new(), format!("told ({}):", clean(name)), text);
+                let step = self.step.take().unwrap_or_default();
+                self.lines.push(Line::Told { step, text: format!("told ({}): {}", clean(name), clean(text)) });
             }
             Event::GuardFired { guard, answer, observed, .. } => self.guard(guard, answer, *observed),
             Event::RuleFired { rule, action } => self.rule(rule, action),
@@ -167,7 +168,7 @@ impl<'a> Teller<'a> {
                 } else {
                     self.product.clone_from(product);
                 }
-                if !matches!(next, Some(Event::StageEntered { .. })) {
+                if !matches!(next, Some(Event::StageEntered { .. } | Event::RunEnded { .. })) {
                     let product = self.take_product();
                     self.note(format!("{} is left{product}", clean(stage)));
                 }

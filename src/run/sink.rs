@@ -121,3 +121,20 @@ impl TraceSink for NoSink {
         Ok(())
     }
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use crate::engine::input::Input;
+
+    #[test]
+    fn a_full_disk_is_a_clear_error() {
+        // The device made for this: every write to it finds no room.
+        let path = PathBuf::from("/dev/full");
+        let file = OpenOptions::new().append(true).open(&path).unwrap();
+        let mut sink = FileSink { path, file, line: Vec::new(), n: 0, started: Instant::now() };
+        let error = sink.write(&Record { input: Input::Cancel, events: Vec::new() }).unwrap_err().to_string();
+        assert!(error.starts_with("cannot write the trace `/dev/full`: No space left on device"), "{error}");
+        assert!(error.ends_with("make room, or go on with `--no-trace`"), "{error}");
+    }
+}

@@ -9,6 +9,7 @@ pub mod names;
 pub mod problem;
 pub(crate) mod report;
 pub mod script;
+mod strict;
 pub(crate) mod yaml;
 
 pub use model::{Model, StageTable};

@@ -1,6 +1,18 @@
+//! One binary for all integration tests: one module a subject.
 //! All integration tests in one binary.
 
 mod audit;
 mod provider;
 mod scenarios;
 mod table_valid;
+#[cfg(feature = "audit")]
+mod audit;
+#[cfg(feature = "run")]
+mod provider;
+#[cfg(feature = "run")]
+mod runner;
+mod scenarios;
+mod table_valid;
+#[cfg(feature = "run")]
+mod tools;
+mod trace;

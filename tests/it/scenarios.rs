@@ -1,7 +1,7 @@
 //! Every scenario file plays as it expects, and its story is the stored one.
 
 use stagekeeper::StageTable;
-use stagekeeper::testing::{Scenario, TableSource};
+use stagekeeper::testing::{Played, Scenario, TableSource};
 use std::path::Path;
 
 /// Reads a scenario with its table.
@@ -27,4 +27,39 @@ fn every_scenario_file_is_sound() {
     let mut wrong = Vec::new();
     insta::glob!("../scenarios", "**/*.yaml", |path| wrong.extend(read(path).err()));
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Plays a scenario; its story, and what came otherwise than expected.
+fn play(path: &Path) -> Result<(Played, Vec<String>), String> {
+    let (scenario, table) = read(path)?;
+    let played = scenario.play(&table).map_err(|e| e.to_string())?;
+    let failures = scenario.failures(&played);
+    Ok((played, failures))
+}
+
+#[test]
+fn every_scenario_plays_as_it_expects() {
+    let mut wrong = Vec::new();
+    insta::glob!("../scenarios", "**/*.yaml", |path| {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        match play(path) {
+            Ok((_, failures)) => wrong.extend(failures.iter().map(|f| format!("{name}: {f}"))),
+            Err(e) => wrong.push(e),
+        }
+    });
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_scenario_tells_the_stored_story() {
+    insta::glob!("../scenarios", "**/*.yaml", |path| {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let story = play(path).map_or_else(|e| e, |(played, _)| played.story());
+        let mut settings = insta::Settings::clone_current();
+        settings.set_snapshot_path("../../snapshots/runs");
+        settings.set_prepend_module_to_snapshot(false);
+        settings.set_omit_expression(true);
+        settings.remove_snapshot_suffix();
+        settings.bind(|| insta::assert_snapshot!(name, story));
+    });
 }

@@ -9,8 +9,6 @@ const STEP_COLUMN: usize = 30;
 const CALL_COLUMN: usize = 40;
 /// Lines a hint may take.
 const HINT_LINES: usize = 3;
-/// Narrowest column a hint is wrapped into.
-const HINT_COLUMN: usize = 40;
 
 /// One line before its columns are known.
 pub(super) enum Line {
@@ -20,22 +18,36 @@ pub(super) enum Line {
     Way(String),
     /// Who did what in a step; `step` is empty when the line above has it.
     Call { step: String, who: String, what: String, hint: String },
+    /// What the model was told beside the answers to its calls.
+    Told { step: String, text: String },
     /// What went on beside.
     Note(String),
 }
 
 /// Lays the lines out in columns.
 pub(super) fn lay_out(lines: &[Line]) -> String {
-    let calls =
-        || lines.iter().filter_map(|l| if let Line::Call { step, who, .. } = l { Some((step, who)) } else { None });
-    let steps = calls().map(|(step, _)| width(step)).max().unwrap_or_default().min(STEP_COLUMN);
-    let whos = calls().map(|(_, who)| width(who)).max().unwrap_or_default().min(CALL_COLUMN);
+    let calls = || {
+        lines
+            .iter()
+            .filter_map(|l| if let Line::Call { step, who, what, .. } = l { Some((step, who, what)) } else { None })
+    };
+    let steps = calls().map(|(step, ..)| width(step)).max().unwrap_or_default().min(STEP_COLUMN);
+    // What stands alone in its line may reach into the next column.
+    let beside = calls().filter(|(.., what)| !what.is_empty());
+    let whos = beside.map(|(_, who, _)| width(who)).max().unwrap_or_default().min(CALL_COLUMN);
     let mut out = String::new();
     for line in lines {
         match line {
             Line::Head(text) => push(&mut out, &cut(text, WIDTH)),
             Line::Way(text) => push(&mut out, &cut(text, 2 * WIDTH)),
             Line::Note(text) => push(&mut out, &cut(&format!("{:steps$}  . {text}", ""), WIDTH)),
+            Line::Told { step, text } => {
+                let mut step = step.as_str();
+                for part in wrap(text, WIDTH.saturating_sub(steps + 4)) {
+                    push(&mut out, &format!("{step:<steps$}  | {part}"));
+                    step = "";
+                }
+            }
             Line::Call { step, who, what, hint } => {
                 let head = format!("{step:<steps$}  {who:<whos$}  {what}");
                 let head = head.trim_end();
@@ -45,9 +57,8 @@ pub(super) fn lay_out(lines: &[Line]) -> String {
                     push(&mut out, &format!("{head}   hint: {hint}"));
                 } else {
                     push(&mut out, &cut(head, 2 * WIDTH));
-                    let indent = (steps + whos + 4).min(WIDTH - HINT_COLUMN);
-                    for part in wrap(hint, WIDTH - indent - 2) {
-                        push(&mut out, &format!("{:indent$}| {part}", ""));
+                    for part in wrap(hint, WIDTH.saturating_sub(steps + 6)) {
+                        push(&mut out, &format!("{:steps$}    | {part}", ""));
                     }
                 }
             }

@@ -90,14 +90,14 @@ pub(super) fn result(result: &ToolResult, failed: bool, chars: usize, cut_to: Op
 
 /// Why a call was refused, in a few words.
 pub(super) fn refusal(check: Check, by: Option<&str>, stage: &str) -> String {
-    let by = by.map(clean).unwrap_or_default();
+    let by = by.filter(|by| *by != check.as_str()).map(clean).unwrap_or_default();
     let named = |what: &str| if by.is_empty() { what.to_owned() } else { format!("{what} ({by})") };
     match check {
         Check::Ended => "no calls any more".to_owned(),
         Check::Malformed => "malformed".to_owned(),
         Check::UnknownTool => "no such tool".to_owned(),
         Check::NotAllowed => format!("not allowed in {stage}"),
-        Check::Requires => named("a fact is missing"),
+        Check::Requires => named("it lacks a fact"),
         Check::Deny => named("a rule denies it"),
         Check::MaxCalls => named("max_calls are used up"),
         Check::Conservative => named("few steps are left"),

@@ -65,7 +65,7 @@ fn lines(mut input: impl BufRead, args: &Args, name: &str) -> std::io::Result<St
         kept.truncate(e.valid_up_to());
     }
     let mut text = String::from_utf8_lossy(&kept).into_owned();
-    if !whole {
+    if !text.ends_with('\n') {
         text.push('\n');
     }
     // A line that was cut in the middle is given whole next time.
