@@ -1,10 +1,5 @@
-//! One binary for all integration tests: one module a subject.
 //! All integration tests in one binary.
 
-mod audit;
-mod provider;
-mod scenarios;
-mod table_valid;
 #[cfg(feature = "audit")]
 mod audit;
 #[cfg(feature = "run")]

@@ -49,11 +49,8 @@ impl Evidence {
                 |names: &[&str]| names.iter().find_map(|n| exchange.arguments.get(n)).and_then(Value::as_str);
             match kind_of(exchange.tool) {
                 Some(Kind::List) => evidence.listed(exchange.text),
-                Some(Kind::Search) => {
-                    if !evidence.found(exchange.text) {
-                        evidence.vain.extend(argument(super::tools::PATTERN).map(plain));
-                    }
-                }
+                Some(Kind::Search) if evidence.found(exchange.text) => {}
+                Some(Kind::Search) => evidence.vain.extend(argument(super::tools::PATTERN).map(plain)),
                 Some(Kind::Read) => {
                     if let Some(path) = argument(super::tools::PATH) {
                         let first = super::tools::OFFSET.iter().find_map(|n| exchange.arguments.get(n)?.as_u64());

@@ -75,7 +75,7 @@ impl World {
     fn enter(&mut self, place: &str, allowed: &str, steps: u32) {
         let text =
             format!("Stage {place}.\nGoal: do it.\nAllowed tools: {allowed}.\nSteps: {steps}.\nTo go on, write.");
-        self.messages.push(Message::User { text: text.into() });
+        self.messages.push(Message::User { text });
     }
 
     fn ask(&mut self, stage: &str, steps_left: u32, tool_choice: ToolChoice) -> Reply {

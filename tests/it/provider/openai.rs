@@ -298,6 +298,7 @@ async fn a_certificate_nobody_vouches_for_or_no_tls_at_all_is_a_failure_not_a_pa
     assert_eq!(error.kind, ModelErrorKind::Unreachable);
 }
 
+#[cfg(feature = "cli")]
 #[test]
 fn the_key_is_in_no_log_no_debug_no_error_and_no_reply() {
     let log = Log::default();
@@ -344,15 +345,18 @@ fn the_key_is_in_no_log_no_debug_no_error_and_no_reply() {
     assert!(said.contains("you sent Bearer ***"));
 }
 
+#[cfg(feature = "cli")]
 #[derive(Clone, Default)]
 struct Log(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);
 
+#[cfg(feature = "cli")]
 impl Log {
     fn text(&self) -> String {
         String::from_utf8_lossy(&self.0.lock().unwrap()).into_owned()
     }
 }
 
+#[cfg(feature = "cli")]
 impl std::io::Write for Log {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.lock().unwrap().extend_from_slice(bytes);
