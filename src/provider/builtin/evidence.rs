@@ -1,6 +1,6 @@
 //! What listing, searching and reading brought, and which lines of it matter for the task.
 
-use super::keywords::{Keyword, Mentions};
+use super::keywords::{Keyword, Mentions, is_of_failure};
 use super::past::Past;
 use super::tools::{Kind, kind_of};
 use serde_json::Value;
@@ -9,12 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Longest line that is quoted, in characters.
 const QUOTED_CHARS: usize = 160;
 /// Calls that fail when something is missing, in the languages of the day.
-const RISKY: [&str; 11] =
-    [".unwrap()", ".expect(", "panic!", "unreachable!", "[0]", "raise ", "throw ", "assert", "exit(", "abort(", "!!."];
-/// Words of a task that speak of a failure at run time.
-const FAILING: [&str; 10] =
-    ["crash", "panic", "abort", "exception", "segfault", "traceback", "null", "unwrap", "hang", "overflow"];
-
+const RISKY: [&str; 10] =
+    [".unwrap()", ".expect(", "panic!", "unreachable!", "[0]", "raise ", "throw ", "exit(", "abort(", "!!."];
 /// Everything found so far.
 #[derive(Debug, Default)]
 pub(super) struct Evidence {
@@ -120,7 +116,7 @@ impl Evidence {
     /// The lines that matter, best first, at most `most` of one file.
     pub(super) fn spots<'e>(&'e self, mentions: &'e Mentions, most: usize) -> Vec<Spot<'e>> {
         let worth: Vec<(&str, u32)> = mentions.keywords.iter().map(|k| (k.text.as_str(), self.worth(k))).collect();
-        let failing = mentions.keywords.iter().any(|k| FAILING.iter().any(|f| k.text.to_lowercase().starts_with(f)));
+        let failing = mentions.keywords.iter().any(|k| is_of_failure(&k.text));
         let mut spots = Vec::new();
         for (file, lines) in &self.lines {
             let mut own: Vec<Spot<'_>> = lines.iter().filter_map(|(n, text)| spot(file, *n, text, &worth)).collect();
@@ -174,7 +170,7 @@ impl Evidence {
 fn standing(file: &str) -> u32 {
     let lower = file.to_lowercase();
     let is = |endings: &[&str]| endings.iter().any(|e| lower.ends_with(e));
-    if is(&[".lock", ".svg", ".min.js", ".map", "changelog.md", ".snap", "license"]) {
+    if is(&[".lock", ".svg", ".min.js", ".map", "changelog.md", ".snap", ".orig", "license"]) {
         1
     } else if lower.contains("test")
         || lower.contains("example")
@@ -194,7 +190,9 @@ fn spot<'e>(file: &'e str, line: u32, text: &'e str, worth: &[(&'e str, u32)]) -
     let mut score = held.iter().map(|(_, worth)| worth).sum::<u32>();
     let trimmed = text.trim();
     if is_head(trimmed) {
-        score += score / 4;
+        // Where something is defined under exactly the task's name for it.
+        let defined = held.iter().any(|(word, _)| stands_alone(text, word));
+        score += if defined { score } else { score / 4 };
     }
     // Comments, imports and the assertions of tests seldom are the place.
     if ["//", "#", "*", "<!--", "--", "use ", "import ", "from ", "mod ", "assert"]
@@ -226,7 +224,11 @@ fn risky<'e>(file: &'e str, lines: &'e BTreeMap<u32, String>, own: &[Spot<'e>]) 
 }
 
 fn is_risky(text: &str) -> bool {
-    RISKY.iter().any(|risk| text.contains(risk))
+    !is_remark(text.trim()) && RISKY.iter().any(|risk| text.contains(risk))
+}
+
+fn is_remark(trimmed: &str) -> bool {
+    ["//", "#", "*", "/*", "<!--", "--"].iter().any(|mark| trimmed.starts_with(mark))
 }
 
 fn is_head(text: &str) -> bool {
@@ -246,6 +248,16 @@ pub(super) fn holds(text: &str, word: &str) -> bool {
         return !word.is_empty() && text.windows(word.len()).any(|w| w.eq_ignore_ascii_case(word));
     }
     text.to_lowercase().contains(&word.to_lowercase())
+}
+
+/// Whether the word stands in the text as a whole name.
+fn stands_alone(text: &str, word: &str) -> bool {
+    let inner = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(word).any(|(at, _)| {
+        let before = text.get(..at).and_then(|t| t.chars().next_back());
+        let after = text.get(at + word.len()..).and_then(|t| t.chars().next());
+        !before.is_some_and(inner) && !after.is_some_and(inner)
+    })
 }
 
 /// A line as it is quoted.

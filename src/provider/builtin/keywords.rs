@@ -28,6 +28,10 @@ const COMMON: &str = " a about above after again all also always am an and anoth
     whenever where whether which while who whole whose why will with without word words work works would write written \
     wrong yes yet you your ";
 
+/// Words of a task that speak of a failure at run time: they say what happens, seldom where.
+const FAILING: [&str; 10] =
+    ["crash", "panic", "abort", "exception", "segfault", "traceback", "null", "unwrap", "hang", "overflow"];
+
 static MAIL: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+").ok());
 static NOISE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"https?://\S+").ok());
 static QUOTED: LazyLock<Option<Regex>> =
@@ -103,7 +107,8 @@ impl Mentions {
                 let lower = part.to_lowercase();
                 let telling = part.chars().count() >= SHORTEST && part.contains(|c: char| c.is_alphabetic());
                 if telling && !COMMON.contains(&format!(" {lower} ")) {
-                    self.keyword(&stem(&lower), 1 + u32::from(length >= 6) + u32::from(length >= 9));
+                    let long = u32::from(length >= 6) + u32::from(length >= 9);
+                    self.keyword(&stem(&lower), if is_of_failure(&lower) { 1 } else { 1 + long });
                 }
             }
         }
@@ -138,6 +143,12 @@ impl Mentions {
         self.keywords.sort_by_key(|k| std::cmp::Reverse((k.weight, k.text.chars().count())));
         self.keywords.truncate(MOST);
     }
+}
+
+/// Whether a word speaks of a failure at run time.
+pub(super) fn is_of_failure(word: &str) -> bool {
+    let word = word.to_lowercase();
+    FAILING.iter().any(|failing| word.starts_with(failing))
 }
 
 fn is_file(word: &str) -> bool {
@@ -182,7 +193,7 @@ mod tests {
 
     #[test]
     fn identifiers_and_quotes_come_first_and_common_words_are_left_out() {
-        assert_eq!(words("Login crashes on an empty name."), ["crash", "login", "empty", "name"]);
+        assert_eq!(words("Login crashes on an empty name."), ["login", "crash", "empty", "name"]);
         let task = "Please find why `parse_row()` fails when the \"total amount\" is missing in OrderList.";
         assert_eq!(words(task), ["parse_row", "total amount", "OrderList", "amount", "miss", "total"]);
         assert_eq!(words("The parties of a party mingle at Party-Time"), ["Party-Time", "party", "mingle"]);

@@ -166,7 +166,7 @@ fn a_defect_is_traced_to_its_line() {
     assert_eq!(world.called("read_file")[0]["path"], "src/login.rs");
     assert!(world.called("send_email").is_empty());
     insta::assert_snapshot!([explore, read, analyze, report].join("\n---\n"), @r###"
-Looked for: `crash`, `login`, `empty`, `name`; not found: `crash`, `empty`.
+Looked for: `login`, `crash`, `empty`, `name`; not found: `crash`, `empty`.
 Files to read, best first:
 - src/login.rs (9: `let first = user.name.chars().next().unwrap();`)
 - src/lib.rs (3: `mod login;`)
@@ -174,7 +174,7 @@ Files to read, best first:
 - Cargo.toml (2: `name = "shop"`)
 - README.md (3: `A shop with a login.`)
 ---
-Looked for: `crash`, `login`, `empty`, `name`; not found: `crash`, `empty`.
+Looked for: `login`, `crash`, `empty`, `name`; not found: `crash`, `empty`.
 Read: src/login.rs, src/lib.rs, tests/login.rs, Cargo.toml, README.md.
 - src/login.rs:9 `let first = user.name.chars().next().unwrap();`
 - src/lib.rs:3 `mod login;`
@@ -183,7 +183,7 @@ Read: src/login.rs, src/lib.rs, tests/login.rs, Cargo.toml, README.md.
 - tests/login.rs:1 `// logs in with a name`
 ---
 I am Stagekeeper's built-in keyword agent, not a language model: I search for the task's words, read the files they stand in and quote lines. I do not understand the code.
-Looked for: `crash`, `login`, `empty`, `name`; not found: `crash`, `empty`.
+Looked for: `login`, `crash`, `empty`, `name`; not found: `crash`, `empty`.
 Read: src/login.rs, src/lib.rs, tests/login.rs, Cargo.toml, README.md.
 Lines that hold the most telling of them, best first:
 - src/login.rs:9 `let first = user.name.chars().next().unwrap();`
@@ -212,7 +212,7 @@ Look at these too:
 - Cargo.toml:2 `name = "shop"`
 - README.md:3 `A shop with a login.`
 - tests/login.rs:1 `// logs in with a name`
-Looked for: `crash`, `login`, `empty`, `name`; not found: `crash`, `empty`.
+Looked for: `login`, `crash`, `empty`, `name`; not found: `crash`, `empty`.
 Read: src/login.rs, src/lib.rs, tests/login.rs, Cargo.toml, README.md.
 I am Stagekeeper's built-in keyword agent, not a language model: I search for the task's words, read the files they stand in and quote lines. I do not understand the code. Where the lines above point is a guess for a person to check; no fix was tried.
 "###);
