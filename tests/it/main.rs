@@ -5,9 +5,12 @@ mod audit;
 #[cfg(feature = "run")]
 mod provider;
 #[cfg(feature = "run")]
+//! One binary for all integration tests: one module a subject.
+
+mod audit;
+mod provider;
 mod runner;
 mod scenarios;
 mod table_valid;
-#[cfg(feature = "run")]
 mod tools;
 mod trace;
