@@ -1,10 +1,3 @@
-//! All integration tests in one binary.
-
-#[cfg(feature = "audit")]
-mod audit;
-#[cfg(feature = "run")]
-mod provider;
-#[cfg(feature = "run")]
 //! One binary for all integration tests: one module a subject.
 
 mod audit;
