@@ -5,6 +5,8 @@ mod laws;
 mod provider;
 mod arrows;
 #[cfg(feature = "audit")]
+//! One binary for all integration tests: one module a subject.
+
 mod audit;
 #[cfg(feature = "cli")]
 mod cli;
