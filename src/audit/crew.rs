@@ -61,12 +61,7 @@ struct Tally {
 
 /// Plays every run of every source on `table` and counts, on `workers` threads beside this one.
 #[must_use]
-pub fn score<'a>(
-    table: &StageTable,
-    sources: impl IntoIterator<Item = Source<'a>>,
-    by: By,
-    workers: usize,
-) -> Scores {
+pub fn score<'a>(table: &StageTable, sources: impl IntoIterator<Item = Source<'a>>, by: By, workers: usize) -> Scores {
     let (sender, receiver) = sync_channel(QUEUE);
     let receiver = Mutex::new(receiver);
     let tallies = std::thread::scope(|scope| {

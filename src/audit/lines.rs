@@ -35,11 +35,8 @@ impl<'a> Lines<'a> {
     /// When the input cannot be read at all.
     pub fn new(mut input: impl BufRead + 'a) -> std::io::Result<Self> {
         let gzip = input.fill_buf()?.starts_with(&GZIP);
-        let input: Box<dyn BufRead + 'a> = if gzip {
-            Box::new(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(input)))
-        } else {
-            Box::new(input)
-        };
+        let input: Box<dyn BufRead + 'a> =
+            if gzip { Box::new(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(input))) } else { Box::new(input) };
         Ok(Self { input, number: 0 })
     }
 

@@ -93,6 +93,9 @@ impl Scripts {
         env.set_recursion_limit(64);
         env.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
         env.add_function("matches", matches);
+        env.add_filter(super::strict::FILTER, |left: Value, op: String, right: Value| {
+            super::strict::order(&left, &op, &right)
+        });
         Self { env, made: 0 }
     }
 
@@ -108,9 +111,10 @@ impl Scripts {
             )));
         }
         self.env.compile_expression(source).map(|_| ())?;
+        let strict = super::strict::strict(source)?;
         self.made += 1;
         let key = format!("={}", self.made);
-        self.env.add_template_owned(key.clone(), format!("{{% set it = ({source}\n) %}}"))?;
+        self.env.add_template_owned(key.clone(), format!("{{% set it = ({strict}) %}}"))?;
         Ok(Condition { source: source.into(), key: key.into() })
     }
 

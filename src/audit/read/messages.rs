@@ -147,7 +147,12 @@ pub fn add(builder: &mut Builder, turn: &str, message: &Message<'_>) -> serde_js
 }
 
 fn called(id: String, function: &Function<'_>) -> RecordedCall {
-    RecordedCall { id, tool: function.name.clone().into_owned(), arguments: arguments(function.arguments), result: None }
+    RecordedCall {
+        id,
+        tool: function.name.clone().into_owned(),
+        arguments: arguments(function.arguments),
+        result: None,
+    }
 }
 
 fn add_block(builder: &mut Builder, turn: &str, block: Block<'_>) -> serde_json::Result<()> {
