@@ -1,5 +1,7 @@
 //! Pure text out: one output format a file.
 
+pub mod effective;
+pub mod problems;
 pub mod draw;
 pub mod story;
 

@@ -1,7 +1,12 @@
 //! All integration tests in one binary: one module a subject.
 
+mod audit;
+mod laws;
+mod provider;
 mod arrows;
 #[cfg(feature = "audit")]
+//! One binary for all integration tests: one module a subject.
+
 mod audit;
 #[cfg(feature = "cli")]
 mod cli;
@@ -17,5 +22,8 @@ mod table_problems;
 mod table_schema;
 mod table_valid;
 #[cfg(feature = "run")]
+mod story;
+mod table_valid;
+mod testing_files;
 mod tools;
 mod trace;
