@@ -1,37 +1,24 @@
-//! All integration tests in one binary.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test that breaks says so"
-)]
 //! All integration tests in one binary: one module a subject.
 
-mod audit;
-mod laws;
-mod provider;
 mod arrows;
 #[cfg(feature = "audit")]
-//! One binary for all integration tests: one module a subject.
-
 mod audit;
 #[cfg(feature = "cli")]
 mod cli;
 mod docs;
 mod draw;
+mod laws;
 #[cfg(feature = "run")]
 mod provider;
 #[cfg(feature = "run")]
 mod runner;
 mod scenarios;
+mod story;
 mod table_bad_input;
 mod table_problems;
 mod table_schema;
 mod table_valid;
-#[cfg(feature = "run")]
-mod story;
-mod table_valid;
 mod testing_files;
+#[cfg(feature = "run")]
 mod tools;
 mod trace;
