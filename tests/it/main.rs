@@ -1,4 +1,12 @@
 //! All integration tests in one binary: one module a subject.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a test that panics has failed, which is what it is for"
+)]
 
 mod arrows;
 #[cfg(feature = "audit")]
