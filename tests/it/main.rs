@@ -10,15 +10,16 @@
 
 mod arrows;
 #[cfg(feature = "audit")]
+//! One binary for all integration tests: one module a subject.
+
+mod arrows;
 mod audit;
-#[cfg(feature = "cli")]
 mod cli;
 mod docs;
 mod draw;
 mod laws;
 #[cfg(feature = "run")]
 mod provider;
-#[cfg(feature = "run")]
 mod runner;
 mod scenarios;
 mod story;
