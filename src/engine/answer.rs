@@ -202,6 +202,7 @@ impl Session {
         if judgement == Judgement::Advance {
             self.product = summary_of(&looked.call.arguments).unwrap_or_default();
         }
+        self.tell_move();
         let counted = self.count_name(&looked);
         let (judged, state) = self.word(&judgement, &looked);
         self.count(&counted, &judged);

@@ -241,7 +241,12 @@ impl Session {
     }
 
     fn ended(&mut self, outcome: Outcome) {
-        self.answer = if self.product.is_empty() { self.digest(outcome.as_str()) } else { self.product.clone() };
+        if self.product.is_empty() {
+            let why = self.closing_reason();
+            self.answer = self.digest(if why.is_empty() { outcome.as_str() } else { &why });
+        } else {
+            self.answer.clone_from(&self.product);
+        }
         let limit = self.limit();
         self.events.push(Event::RunEnded { outcome, limit, text: self.answer.clone() });
     }

@@ -1,3 +1,9 @@
 //! Pure text out: one output format a file.
 
+pub mod effective;
+pub mod problems;
+pub mod draw;
 pub mod story;
+
+pub use draw::{Picture, draw};
+pub mod problems;

@@ -28,3 +28,5 @@ pub const INCLUDES: usize = 64;
 pub const DURATION_MS: u64 = 366 * 24 * 3_600 * 1_000;
 /// Most of anything that is counted in a guard or a limit and has no narrower bound of its own.
 pub const COUNT: u32 = 1_000_000;
+/// Most different patterns in the catalogue, and in all `allowed_tools` together.
+pub const PATTERNS: usize = 200;

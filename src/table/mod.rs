@@ -1,5 +1,6 @@
 //! What the YAML says, checked.
 
+mod bounds;
 mod keys;
 pub mod limits;
 mod load;
@@ -8,10 +9,12 @@ pub mod model;
 pub mod names;
 pub mod problem;
 pub(crate) mod report;
+mod schema;
 pub mod script;
 mod strict;
 pub(crate) mod yaml;
 
+pub use bounds::Bounds;
 pub use model::{Model, StageTable};
 pub use names::{FactId, Name, NamePattern, RuleId, StageId};
 pub use problem::{Problem, Severity, TableError};

@@ -67,6 +67,11 @@ impl Report {
         self.errors
     }
 
+    /// The codes of all problems so far.
+    pub fn codes(&self) -> impl Iterator<Item = &'static str> {
+        self.found.iter().map(|(_, p)| p.code)
+    }
+
     fn add(&mut self, severity: Severity, code: &'static str, place: Place, message: String, help: Option<String>) {
         // A part that is used twice by an alias is wrong once.
         if !self.seen.insert((place, code, message.clone())) {
@@ -105,7 +110,7 @@ impl Report {
             if let Some(p) = &mut last {
                 p.code = "too-many-problems";
                 p.severity = if self.errors > 0 { Severity::Error } else { Severity::Warning };
-                p.message = format!("{} more problems are not shown", all - limits::PROBLEMS);
+                p.message = format!("not all problems are shown: {} are left out", all - limits::PROBLEMS);
                 p.help = Some("repair the ones above and check again".into());
             }
             self.found.extend(last.map(|p| (Place::default(), p)));

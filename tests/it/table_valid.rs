@@ -1,4 +1,5 @@
 //! Tables that load.
+#![allow(clippy::disallowed_methods, reason = "tests read files")]
 
 use stagekeeper::{Problem, StageTable};
 use std::path::Path;

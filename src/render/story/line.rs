@@ -26,6 +26,21 @@ pub(super) enum Line {
     Note(String),
 }
 
+/// The widths of the columns so far, so that parts of a story told one after another stand under one another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Columns {
+    steps: usize,
+    calls: usize,
+}
+
+impl Columns {
+    /// Columns that begin at least this wide: for the step and stage, and for the call.
+    #[must_use]
+    pub fn at_least(steps: usize, calls: usize) -> Self {
+        Self { steps: steps.min(STEP_COLUMN), calls: calls.min(CALL_COLUMN) }
+    }
+}
+
 impl Line {
     /// Whether it tells of another call of the same step what `other` told of one: same tool, same end, same hint.
     fn repeats(&self, other: &Self) -> bool {
@@ -39,17 +54,18 @@ impl Line {
     }
 }
 
-/// Lays the lines out in columns. Of many calls of one reply that ended alike, the first are told.
-pub(super) fn lay_out(lines: &[Line]) -> String {
+/// Lays the lines out in columns, which only ever widen. Of many calls of one reply that ended alike, the first are told.
+pub(super) fn lay_out(lines: &[Line], columns: &mut Columns) -> String {
     let calls = || {
         lines
             .iter()
             .filter_map(|l| if let Line::Call { step, who, what, .. } = l { Some((step, who, what)) } else { None })
     };
-    let steps = calls().map(|(step, ..)| width(step)).max().unwrap_or_default().min(STEP_COLUMN);
+    let steps = calls().map(|(step, ..)| width(step)).max().unwrap_or_default().min(STEP_COLUMN).max(columns.steps);
     // What stands alone in its line may reach into the next column.
     let beside = calls().filter(|(.., what)| !what.is_empty());
-    let whos = beside.map(|(_, who, _)| width(who)).max().unwrap_or_default().min(CALL_COLUMN);
+    let whos = beside.map(|(_, who, _)| width(who)).max().unwrap_or_default().min(CALL_COLUMN).max(columns.calls);
+    *columns = Columns { steps, calls: whos };
     let mut out = String::new();
     let mut alike = 0_usize;
     for (at, line) in lines.iter().enumerate() {

@@ -44,6 +44,7 @@ impl Loader<'_> {
             };
             let known = if kind == "filter" { self.scripts.has_filter(name) } else { self.scripts.has_test(name) };
             if !known {
+                let place = self.narrow(place, name);
                 let said = format!("{} uses the {kind} {}, which does not exist", quoted(what), quoted(name));
                 let all = if kind == "filter" { FILTERS } else { TESTS };
                 let help = nearest(name, all.iter().copied()).map(|near| format!("did you mean {}?", quoted(near)));
@@ -57,6 +58,7 @@ impl Loader<'_> {
         if let [Token::Sign('('), Token::Literal(literal), ..] = arguments
             && let Some(tool) = self.scripts.literal(literal)
         {
+            let place = self.narrow(place, &tool);
             self.known_tool(&tool, place);
         }
     }

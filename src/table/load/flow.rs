@@ -70,43 +70,50 @@ impl Loader<'_> {
 
     /// Warns of two rules that could throw the run to and fro. Budgets bound it, but it is seldom meant.
     fn check_jumps(&mut self, model: &Model) {
-        let gotos: Vec<(&Rule, StageId)> = model
-            .rules
-            .iter()
-            .filter_map(|r| if let Action::Goto(to) = r.action { Some((r, to)) } else { None })
-            .collect();
-        let mut of_stages: HashMap<(StageId, StageId), &Rule> = HashMap::new();
-        for (rule, to) in &gotos {
-            if let Some(from) = rule.stage {
-                if let Some(back) = of_stages.get(&(*to, from)) {
-                    self.back_and_forth(rule, back);
-                }
-                of_stages.entry((from, *to)).or_insert(rule);
-            }
+        for (rule, other) in jumping_pairs(model) {
+            let (Some(rule), Some(other), Some(place)) =
+                (model.rules.get(rule), model.rules.get(other), self.rule_places.get(rule).copied())
+            else {
+                continue;
+            };
+            let said =
+                format!("the rules {} and {} could jump back and forth", quoted(&other.name), quoted(&rule.name));
+            let help = "only the budgets would end it: make one of the conditions false after the jump";
+            self.report.warning("jumps-back", place, said, help);
         }
-        let of_table: Vec<(&Rule, StageId)> =
-            gotos.iter().filter(|(r, _)| r.stage.is_none()).take(COMPARED).copied().collect();
-        for (i, (rule, to)) in of_table.iter().enumerate() {
-            let mut others = of_table.iter().take(i).filter(|(_, other)| other != to);
-            if let Some((other, _)) = others.find(|(r, t)| usable(r, *to, model) && usable(rule, *t, model)) {
-                self.back_and_forth(rule, other);
+    }
+}
+
+/// A rule with a `goto`: its index, itself, where it leads.
+type Jump<'m> = (usize, &'m Rule, StageId);
+
+/// Pairs of rules, the later one first, of which each leads to where the other is met.
+fn jumping_pairs(model: &Model) -> Vec<(usize, usize)> {
+    let jumps: Vec<Jump<'_>> = model.rules.iter().enumerate().filter_map(|(i, rule)| jump(i, rule)).collect();
+    let of_table: Vec<Jump<'_>> = jumps.iter().filter(|(_, r, _)| r.stage.is_none()).take(COMPARED).copied().collect();
+    let mut of_stages: HashMap<(StageId, StageId), usize> = HashMap::new();
+    let mut pairs = Vec::new();
+    for (i, rule, to) in &jumps {
+        match rule.stage {
+            Some(from) => {
+                pairs.extend(of_stages.get(&(*to, from)).map(|other| (*i, *other)));
+                let back = |(_, r, t): &&Jump<'_>| *t == from && from != *to && usable(r, *to, model);
+                pairs.extend(of_table.iter().find(back).map(|(other, ..)| (*i, *other)));
+                of_stages.entry((from, *to)).or_insert(*i);
             }
-        }
-        for (rule, to) in gotos.iter().filter(|(r, _)| r.stage.is_some()) {
-            let from = rule.stage.unwrap_or(*to);
-            let mut tables = of_table.iter().filter(|(_, t)| *t == from && from != *to);
-            if let Some((other, _)) = tables.find(|(r, _)| usable(r, *to, model)) {
-                self.back_and_forth(rule, other);
+            None => {
+                let back = |(j, r, t): &&Jump<'_>| j < i && t != to && usable(r, *to, model) && usable(rule, *t, model);
+                pairs.extend(of_table.iter().find(back).map(|(other, ..)| (*i, *other)));
             }
         }
     }
+    pairs
+}
 
-    fn back_and_forth(&mut self, rule: &Rule, other: &Rule) {
-        let line = u32::try_from(rule.line).unwrap_or(u32::MAX);
-        let place = Place { file: 0, line, column: 1, width: 1 };
-        let said = format!("the rules {} and {} could jump back and forth", quoted(&other.name), quoted(&rule.name));
-        let help = "only the budgets would end it: make one of the conditions false after the jump";
-        self.report.warning("jumps-back", place, said, help);
+fn jump(index: usize, rule: &Rule) -> Option<Jump<'_>> {
+    match rule.action {
+        Action::Goto(to) => Some((index, rule, to)),
+        _ => None,
     }
 }
 

@@ -22,7 +22,7 @@ use super::messages::MESSAGES;
 use super::model::{
     Allowed, Batch, Expose, Guards, LeaveBy, Limits, Model, Next, OnExhausted, Source, Stage, StageTable,
 };
-use super::problem::TableError;
+use super::problem::{CODES, TableError};
 use super::report::{Place, Report};
 use super::script::{Scripts, Text};
 use super::yaml::{self, Node};
@@ -78,9 +78,12 @@ impl StageTable {
             include,
             included: IndexMap::new(),
             regexes: 0,
+            lines: text.trim_start_matches('\u{feff}').lines().collect(),
+            rule_places: Vec::new(),
         };
         let model = loader.table(&root);
         let Loader { report, scripts, included, .. } = loader;
+        debug_assert!(report.codes().all(|code| CODES.binary_search(&code).is_ok()), "a code is not listed");
         let warnings = report.finish()?;
         let Some(mut model) = model else {
             return Err(TableError { problems: warnings });
@@ -173,12 +176,19 @@ struct Loader<'i> {
     include: &'i mut dyn FnMut(&str) -> Result<String, String>,
     included: IndexMap<String, String>,
     regexes: usize,
+    /// The table's own lines, to point into expressions and texts.
+    lines: Vec<&'i str>,
+    /// Where each rule stands, parallel to the model's.
+    rule_places: Vec<Place>,
 }
 
 impl Loader<'_> {
     fn table(&mut self, root: &Node) -> Option<Model> {
         let table = self.object(root, &keys::TABLE, "the table")?;
         self.survey = Survey::of(&table);
+        if !self.few_patterns(&table) {
+            return None;
+        }
         let workflow = table.get("workflow").and_then(|f| self.own_name(f)).unwrap_or_default();
         let mut model = Model::empty(&workflow);
         if let Some(version) = table.get("stagekeeper") {

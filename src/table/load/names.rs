@@ -81,11 +81,13 @@ impl Loader<'_> {
             );
             return false;
         }
-        if RESERVED.contains(&name) || name.starts_with(RESERVED_PREFIX) {
+        let word =
+            matches!(named, Named::Thing("stage") | Named::Tool | Named::ToolPattern) && RESERVED.contains(&name);
+        if word || name.starts_with(RESERVED_PREFIX) {
             let said = format!("{} is a reserved name", quoted(name));
             let words: Vec<String> = RESERVED.iter().map(|w| quoted(w)).collect();
             let help = format!(
-                "choose another; reserved are {} and names that begin with `{RESERVED_PREFIX}`",
+                "choose another: for stages and tools {} are reserved, for everything names that begin with `{RESERVED_PREFIX}`",
                 words.join(", ")
             );
             self.report.error("reserved-name", place, said, help);

@@ -8,7 +8,7 @@ use crate::table::keys;
 use crate::table::limits;
 use crate::table::model::{Action, At, Model, Rule};
 use crate::table::names::{FactId, RuleId, StageId};
-use crate::table::report::quoted;
+use crate::table::report::{Place, quoted};
 use crate::table::script::Condition;
 use crate::table::yaml::Node;
 use std::collections::HashMap;
@@ -58,7 +58,7 @@ impl Loader<'_> {
             return;
         }
         for item in items {
-            let Some(rule) = self.rule(item, stage, model.rules.len() + 1) else {
+            let Some((rule, place)) = self.rule(item, stage, model.rules.len() + 1) else {
                 continue;
             };
             let id = RuleId(u16::try_from(model.rules.len()).unwrap_or(u16::MAX));
@@ -66,10 +66,11 @@ impl Loader<'_> {
                 asked.push(id);
             }
             model.rules.push(rule);
+            self.rule_places.push(place);
         }
     }
 
-    fn rule(&mut self, item: &Node, stage: Option<StageId>, number: usize) -> Option<Rule> {
+    fn rule(&mut self, item: &Node, stage: Option<StageId>, number: usize) -> Option<(Rule, Place)> {
         let fields = self.object(item, &keys::RULE, "the rule")?;
         let name = match fields.get("name") {
             Some(field) => {
@@ -86,6 +87,7 @@ impl Loader<'_> {
             _ => At::Step,
         };
         let (conditions, texts) = at.scopes();
+        let place = fields.get("name").map_or(item.place, |f| f.node.place);
         let rule = Rule {
             tools: self.rule_tools(&fields, at),
             when: fields.get("when").and_then(|f| self.condition(f.node, f.key.name, conditions)),
@@ -94,9 +96,9 @@ impl Loader<'_> {
             name: name.as_str().into(),
             stage,
             at,
-            line: fields.get("name").map_or(item.place, |f| f.place).line as usize,
+            line: place.line as usize,
         };
-        Some(rule)
+        Some((rule, place))
     }
 
     fn rule_tools(&mut self, fields: &Fields<'_>, at: At) -> Vec<crate::table::names::NamePattern> {
@@ -180,17 +182,13 @@ impl Loader<'_> {
     /// Rules are told apart by their names: in traces, in `explain`, in `assume`.
     pub fn check_rule_names(&mut self, model: &Model) {
         let mut seen: HashMap<&str, usize> = HashMap::new();
-        for rule in &model.rules {
+        let places = std::mem::take(&mut self.rule_places);
+        for (rule, place) in model.rules.iter().zip(&places) {
             if let Some(line) = seen.insert(&rule.name, rule.line) {
-                let place = crate::table::report::Place {
-                    line: u32::try_from(rule.line).unwrap_or(u32::MAX),
-                    column: 1,
-                    width: 1,
-                    file: 0,
-                };
                 let said = format!("another rule is already called {}", quoted(&rule.name));
-                self.report.error("name-taken", place, said, format!("see line {line}; choose another name"));
+                self.report.error("name-taken", *place, said, format!("see line {line}; choose another name"));
             }
         }
+        self.rule_places = places;
     }
 }

@@ -84,10 +84,31 @@ impl Loader<'_> {
         }
     }
 
+    /// The place of `words` within a condition or text of one line; the whole place where they are not found.
+    pub fn narrow(&self, place: Place, words: &str) -> Place {
+        let line = place.line.checked_sub(1).and_then(|before| self.lines.get(before as usize));
+        let (Some(line), 0) = (line, place.file) else {
+            return place;
+        };
+        let at = |n: u32| line.char_indices().nth(n as usize).map_or(line.len(), |(i, _)| i);
+        let start = place.column.saturating_sub(1);
+        let part = line.get(at(start)..at(start.saturating_add(place.width))).unwrap_or_default();
+        let found = part.match_indices(words).find(|(i, _)| {
+            let before = part.get(..*i).and_then(|b| b.chars().next_back());
+            let after = part.get(i + words.len()..).and_then(|a| a.chars().next());
+            ![before, after].into_iter().flatten().any(|c| c.is_alphanumeric() || c == '_')
+        });
+        match found {
+            Some((i, _)) => place.part(part.get(..i).map_or(0, |b| b.chars().count()), words.chars().count()),
+            None => place,
+        }
+    }
+
     fn undefined_root(&mut self, root: &str, place: Place, what: &str, scope: &Scope) {
         if FUNCTIONS.contains(&root) {
             return;
         }
+        let place = self.narrow(place, root);
         let said = format!("{} reads {}, which is not known here", quoted(what), quoted(root));
         let candidates = scope.roots.iter().chain(scope.extra).chain(FUNCTIONS.iter().take(4)).copied();
         let known = ROOTS.iter().find(|(name, ..)| *name == root).map(|(_, _, help)| (*help).to_owned());
@@ -100,6 +121,7 @@ impl Loader<'_> {
     }
 
     fn check_part(&mut self, root: &str, rest: &str, place: Place, what: &str) {
+        let place = self.narrow(place, &format!("{root}.{rest}"));
         let (part, deeper) = rest.split_once('.').map_or((rest, false), |(part, _)| (part, true));
         match root {
             "facts" => {

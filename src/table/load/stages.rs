@@ -26,8 +26,10 @@ impl Loader<'_> {
         let Some(field) = table.get("stages") else {
             return;
         };
-        let entries = self.entries(field, limits::STAGES).unwrap_or_default();
-        if entries.is_empty() && matches!(field.node.kind, Kind::Map(_)) {
+        let Some(entries) = self.entries(field, limits::STAGES) else {
+            return;
+        };
+        if entries.is_empty() {
             self.report.error("no-stages", field.place, "the table has no stage", "declare at least one");
         }
         let usual = usual_next(entries);

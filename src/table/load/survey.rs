@@ -10,6 +10,9 @@ use std::collections::{HashMap, HashSet};
 pub(super) struct Survey {
     stages: HashMap<String, StageId>,
     facts: HashMap<String, FactId>,
+    /// The first names in file order, to choose from where one is not known.
+    offered_stages: Vec<String>,
+    offered_facts: Vec<String>,
     pub tools: Tools,
 }
 
@@ -25,6 +28,8 @@ pub(super) struct Tools {
     allowed_patterns: Vec<NamePattern>,
     /// A stage says `all`.
     pub any: bool,
+    /// What a stage allows cannot be read.
+    pub unsure: bool,
 }
 
 /// Names offered in a "did you mean".
@@ -40,6 +45,8 @@ impl Survey {
         for (i, entry) in entries(table, "facts").iter().enumerate() {
             survey.facts.insert(entry.key.clone(), FactId(u16::try_from(i).unwrap_or(u16::MAX)));
         }
+        survey.offered_stages = offered(entries(table, "stages"));
+        survey.offered_facts = offered(entries(table, "facts"));
         for entry in entries(table, "tools") {
             survey.tools.add_entry(entry);
         }
@@ -57,17 +64,18 @@ impl Survey {
     }
 
     pub fn stage_names(&self) -> Vec<String> {
-        offered(self.stages.iter().map(|(name, id)| (id.0, name)))
+        self.offered_stages.clone()
     }
 
     pub fn fact_names(&self) -> Vec<String> {
-        offered(self.facts.iter().map(|(name, id)| (id.0, name)))
+        self.offered_facts.clone()
     }
 }
 
 impl Tools {
     fn add_stage(&mut self, stage: &Node) {
         let Some(allowed) = value(stage, "allowed_tools") else {
+            self.unsure = true;
             return;
         };
         match &allowed.kind {
@@ -82,7 +90,7 @@ impl Tools {
                     }
                 }
             }
-            _ => {}
+            _ => self.unsure = true,
         }
     }
 
@@ -98,6 +106,11 @@ impl Tools {
                 self.aliases.insert(alias.to_owned(), entry.key.clone());
             }
         }
+    }
+
+    /// How many patterns there are, in the catalogue or in the stages.
+    pub fn most_patterns(&self) -> usize {
+        self.catalogue_patterns.len().max(self.allowed_patterns.len())
     }
 
     /// Whether the catalogue says nothing.
@@ -150,10 +163,8 @@ impl Tools {
     }
 }
 
-fn offered<'s>(names: impl Iterator<Item = (u16, &'s String)>) -> Vec<String> {
-    let mut all: Vec<(u16, &String)> = names.collect();
-    all.sort();
-    all.into_iter().take(OFFERED).map(|(_, name)| name.clone()).collect()
+fn offered(entries: &[Entry]) -> Vec<String> {
+    entries.iter().take(OFFERED).map(|e| e.key.clone()).collect()
 }
 
 fn entries<'n>(table: &Fields<'n>, key: &str) -> &'n [Entry] {

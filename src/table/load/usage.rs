@@ -2,6 +2,7 @@
 
 use super::Loader;
 use super::fields::Fields;
+use crate::table::limits;
 use crate::table::model::Model;
 use crate::table::names::NamePattern;
 use crate::table::report::{Place, did_you_mean, quoted};
@@ -28,12 +29,23 @@ impl Loader<'_> {
         self.report.error("tool-not-in-catalogue", place, said, help);
     }
 
+    /// Patterns are compared with one another, so there may not be many.
+    pub fn few_patterns(&mut self, table: &Fields<'_>) -> bool {
+        let most = self.survey.tools.most_patterns();
+        if most <= limits::PATTERNS {
+            return true;
+        }
+        let said = format!("the table holds {most} different tool patterns; the most is {}", limits::PATTERNS);
+        self.report.error("too-many", table.place, said, "name the tools, or use fewer and wider patterns");
+        false
+    }
+
     /// A tool of the catalogue that no stage allows can never be called.
     pub fn check_tools(&mut self, table: &Fields<'_>, model: &Model) {
         let Some(Kind::Map(entries)) = table.get("tools").map(|f| &f.node.kind) else {
             return;
         };
-        if model.stages.is_empty() {
+        if model.stages.is_empty() || self.survey.tools.unsure {
             return;
         }
         for entry in entries {

@@ -48,8 +48,15 @@ impl Decimal {
 impl Loader<'_> {
     pub fn wrong_type(&mut self, node: &Node, what: &str, wanted: &str) {
         let said = format!("{} must be {wanted}, not {}", named(what), node.called());
+        if matches!(node.kind, Kind::Null) {
+            let said = format!("{} has no value: it must be {wanted}", named(what));
+            self.report.error("wrong-type", node.place, said, "give it a value, or leave the key out");
+            return;
+        }
         let help = match &node.kind {
-            Kind::Null => Some("give it a value, or leave the key out".to_owned()),
+            Kind::Scalar { text, plain: false } if wanted.ends_with("number") && scalar_type(text) != Scalar::Text => {
+                Some("leave the quotes out".to_owned())
+            }
             Kind::Map(entries) if wanted == "text" && looks_like_prose(entries) => {
                 let help = "a colon followed by a space makes a key: put the whole text in quotes";
                 self.report.error("yaml-colon", node.place, said, help);

@@ -34,6 +34,12 @@ pub(super) fn explain(error: &ScanError, text: &str, file: u16, report: &mut Rep
             return;
         }
     }
+    if let Some((above, column)) = unclosed(text, line) {
+        let place = Place { file, line: narrow(above), column: 1, width: 1 }.part(column, 1);
+        let help = help_for(&ErrorKind::MisplacedFlowCollectionEnd);
+        report.error("yaml-syntax", place, "this is not YAML: this bracket is not closed", help);
+        return;
+    }
     if colon_kind(error.kind()) {
         report.error(Slip::Colon.code(), here, Slip::Colon.said(), Slip::Colon.help());
         return;
@@ -60,6 +66,14 @@ fn by_kind(kind: &ErrorKind) -> Option<(&'static str, String, &'static str)> {
     })
 }
 
+/// A bracket that one of the lines above opens and does not close.
+fn unclosed(text: &str, line: usize) -> Option<(usize, usize)> {
+    let first = line.saturating_sub(LOOKED_BACK);
+    let above: Vec<&str> = text.lines().skip(first.saturating_sub(1)).take(line.saturating_sub(first.max(1))).collect();
+    let from_end = above.iter().rev().zip(1..).find_map(|(shown, back)| Some((line - back, open_bracket(shown)?)));
+    from_end
+}
+
 fn colon_kind(kind: &ErrorKind) -> bool {
     use ErrorKind as K;
     matches!(kind, K::MappingValueNotAllowed | K::InvalidColonPlacement | K::InvalidMappingValueWhitespace)
@@ -73,9 +87,8 @@ fn help_for(kind: &ErrorKind) -> Option<String> {
         K::UnclosedFlowCollection { .. } | K::UnexpectedEofFlowMapping | K::UnexpectedEofFlowSequence => {
             "a `{` or `[` was opened and not closed"
         }
-        K::MismatchedFlowCollectionEnd { .. } | K::MisplacedFlowCollectionEnd => {
-            "a `}` or `]` stands here that nothing opened"
-        }
+        K::MismatchedFlowCollectionEnd { .. } => "a `}` or `]` stands here that nothing opened",
+        K::MisplacedFlowCollectionEnd => "every `{` needs its `}`, every `[` its `]`",
         K::InvalidIndentation | K::ExpectedBlockMappingKey | K::ExpectedBlockSequenceEntry | K::SimpleKeyExpected => {
             "look at the indentation of this line and the one above"
         }
@@ -83,6 +96,9 @@ fn help_for(kind: &ErrorKind) -> Option<String> {
     };
     Some(help.to_owned())
 }
+
+/// Lines above an error that are searched for a bracket left open.
+const LOOKED_BACK: usize = 20;
 
 /// A slip that YAML explains badly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,6 +177,34 @@ fn slip_in(line: &str) -> Option<(Slip, usize, usize)> {
         i += 1;
     }
     None
+}
+
+/// The column from 0 of a bracket at the start of a value that the line does not close.
+fn open_bracket(line: &str) -> Option<usize> {
+    let chars: Vec<char> = line.chars().collect();
+    let mut open: Vec<usize> = Vec::new();
+    let (mut fresh, mut i) = (true, 0);
+    while let Some(c) = chars.get(i) {
+        match c {
+            '"' | '\'' if fresh => {
+                i = quote_end(&chars, i)?;
+                fresh = false;
+                continue;
+            }
+            '{' | '[' if fresh => open.push(i),
+            ',' if !open.is_empty() => fresh = true,
+            '}' | ']' => {
+                open.pop();
+                fresh = false;
+            }
+            '#' if i > 0 && chars.get(i - 1).is_some_and(|c| c.is_whitespace()) => break,
+            ':' | '-' if chars.get(i + 1).is_some_and(|c| c.is_whitespace()) => fresh = true,
+            c if c.is_whitespace() => {}
+            _ => fresh = false,
+        }
+        i += 1;
+    }
+    open.last().copied()
 }
 
 /// The index after the closing quote of the one at `start`.
