@@ -6,4 +6,3 @@ pub mod draw;
 pub mod story;
 
 pub use draw::{Picture, draw};
-pub mod problems;
