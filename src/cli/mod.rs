@@ -16,5 +16,6 @@ mod out;
 mod replay;
 mod run;
 mod schema;
+mod test;
 
 pub use command::main;

@@ -75,7 +75,8 @@ pub(super) fn run(args: &Args) -> Result<u8, Failure> {
 
 /// Invalid files first, since what they would have tested is unknown.
 fn code(tested: &[Tested], updated: bool) -> u8 {
-    let expectation_failed = |t: &Tested| matches!(&t.result, TestResult::Played { line, .. } if !line.failures.is_empty());
+    let expectation_failed =
+        |t: &Tested| matches!(&t.result, TestResult::Played { line, .. } if !line.failures.is_empty());
     if tested.iter().any(|t| t.verdict() == Verdict::Invalid) {
         exit::TABLE
     } else if tested.iter().any(|t| if updated { expectation_failed(t) } else { t.verdict() == Verdict::Differs }) {
