@@ -1,3 +1,6 @@
+//! One binary for all integration tests: one module a subject.
+
+mod arrows;
 //! All integration tests in one binary: one module a subject.
 #![allow(
     clippy::unwrap_used,
@@ -10,9 +13,6 @@
 
 mod arrows;
 #[cfg(feature = "audit")]
-//! One binary for all integration tests: one module a subject.
-
-mod arrows;
 mod audit;
 mod cli;
 mod docs;
