@@ -1,6 +1,3 @@
-//! One binary for all integration tests: one module a subject.
-
-mod arrows;
 //! All integration tests in one binary: one module a subject.
 #![allow(
     clippy::unwrap_used,
@@ -14,12 +11,14 @@ mod arrows;
 mod arrows;
 #[cfg(feature = "audit")]
 mod audit;
+#[cfg(feature = "cli")]
 mod cli;
 mod docs;
 mod draw;
 mod laws;
 #[cfg(feature = "run")]
 mod provider;
+#[cfg(feature = "run")]
 mod runner;
 mod scenarios;
 mod story;
