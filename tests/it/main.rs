@@ -5,6 +5,7 @@ mod provider;
 mod runner;
 mod scenarios;
 mod table_bad_input;
+mod table_meaning;
 mod table_problems;
 mod table_schema;
 mod table_valid;
