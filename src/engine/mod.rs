@@ -12,6 +12,7 @@ pub mod input;
 pub mod life;
 pub mod outcome;
 pub mod past;
+pub mod recursion;
 pub mod roster;
 mod scene;
 pub mod session;

@@ -7,6 +7,7 @@ mod docs;
 mod draw;
 mod laws;
 mod provider;
+mod recursion;
 mod runner;
 mod scenarios;
 mod story;
