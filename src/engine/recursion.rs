@@ -40,7 +40,7 @@ pub enum Kind {
 }
 
 /// A function that may not be entered once more.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TooDeep {
     /// The function.
     pub name: Name,
@@ -121,8 +121,8 @@ impl Limits {
 #[must_use]
 pub fn prefix(name: &str, description: &str, tools: &str) -> String {
     let mut said = format!(
-        "You are INSIDE {name}: this task is one call of it. It stays in your tool list, but do NOT call it for this \
-         task: calling it re-enters where you are now and causes infinite recursion."
+        "You are INSIDE {name}: this task is one call of it. It may stand in your tool list, but do NOT call it for \
+         this task: calling it re-enters where you are now and causes infinite recursion."
     );
     if tools.trim().is_empty() {
         said.push_str(" Do the work yourself.");
