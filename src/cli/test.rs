@@ -142,7 +142,9 @@ fn snapshot_of(scenario: &Path, wanted: Option<&Path>) -> Option<PathBuf> {
         Some(folder) => folder.to_owned(),
         None => nearest(scenario).unwrap_or_else(|| PathBuf::from(SNAPSHOTS)),
     };
-    Some(folder.join(scenario.file_stem().unwrap_or_default()).with_added_extension("snap"))
+    let mut name = scenario.file_stem().unwrap_or_default().to_owned();
+    name.push(".snap");
+    Some(folder.join(name))
 }
 
 /// `snapshots/runs` in the scenario's folder or one above it.
