@@ -2,21 +2,23 @@
 
 mod arrows;
 #[cfg(feature = "audit")]
+//! One binary for all integration tests: one module a subject.
+
+mod arrows;
 mod audit;
 mod cli;
 mod docs;
 mod draw;
 mod laws;
-#[cfg(feature = "run")]
 mod provider;
 mod runner;
 mod scenarios;
 mod story;
 mod table_bad_input;
+mod table_meaning;
 mod table_problems;
 mod table_schema;
 mod table_valid;
 mod testing_files;
-#[cfg(feature = "run")]
 mod tools;
 mod trace;
