@@ -1,7 +1,3 @@
-//! All integration tests in one binary: one module a subject.
-
-mod arrows;
-#[cfg(feature = "audit")]
 //! One binary for all integration tests: one module a subject.
 
 mod arrows;
