@@ -355,9 +355,11 @@ impl Session {
             counts.run = counts.run.saturating_sub(1);
             counts.refused += 1;
         }
-        if let Some(slot) = self.slots.iter_mut().find(|s| s.no == no) {
-            slot.state = State::Ready(text.into(), true);
-        }
+        let Some(slot) = self.slots.iter_mut().find(|s| s.no == no) else { return };
+        slot.state = State::Ready(text.into(), true);
+        let args = slot.call.arguments.clone();
+        let came_to = if say == Say::RefusedApproval { "a person said no" } else { "nobody said yes" };
+        self.note_brief(&name, &args, came_to.to_owned());
     }
 
     /// Answers what is still open: running calls with an unknown end, questions with a no that is nobody's.
