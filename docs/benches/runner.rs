@@ -35,7 +35,8 @@ impl Model for Calls {
         let reply = if self.done > self.of {
             Reply::text("Found.")
         } else {
-            let (id, arguments) = (format!("c{}", self.done), format!(r#"{{"query": "item {}", "limit": 10}}"#, self.done));
+            let (id, arguments) =
+                (format!("c{}", self.done), format!(r#"{{"query": "item {}", "limit": 10}}"#, self.done));
             Reply::calls(vec![ProposedCall::new(id, "lookup", arguments)])
         };
         Box::pin(ready(Ok(reply)))
