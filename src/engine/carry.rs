@@ -243,7 +243,7 @@ impl Session {
     fn ended(&mut self, outcome: Outcome) {
         if self.product.is_empty() {
             let why = self.closing_reason();
-            self.answer = self.digest(if why.is_empty() { outcome.as_str() } else { &why });
+            self.answer = self.answer_without_model(if why.is_empty() { outcome.as_str() } else { &why });
         } else {
             self.answer.clone_from(&self.product);
         }

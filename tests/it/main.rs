@@ -1,10 +1,14 @@
+//! One binary for all integration tests: one module a subject.
+
+mod arrows;
 //! All integration tests in one binary: one module a subject.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "a test that breaks says so"
+    clippy::disallowed_methods,
+    reason = "a test that panics has failed, which is what it is for"
 )]
 
 mod arrows;
@@ -22,6 +26,7 @@ mod runner;
 mod scenarios;
 mod story;
 mod table_bad_input;
+mod table_meaning;
 mod table_problems;
 mod table_schema;
 mod table_valid;
