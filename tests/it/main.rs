@@ -5,6 +5,8 @@
     clippy::panic,
     clippy::indexing_slicing,
     clippy::disallowed_methods,
+    clippy::print_stderr,
+    clippy::type_complexity,
     reason = "a test that panics has failed, which is what it is for"
 )]
 
