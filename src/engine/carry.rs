@@ -273,6 +273,10 @@ impl Session {
 
     pub(super) fn take_cancel(&mut self) {
         let mut moves = Vec::new();
+        if self.front < self.slots.len() && self.core.life.outcome() == Some(Outcome::AwaitingApproval) {
+            // The reply is not settled yet: its consequences come before the pause.
+            self.core.life.turn(super::life::Turn::Opened);
+        }
         self.core.cancel(&mut moves);
         self.close_open_calls(Say::Cancelled);
         self.carry_out(moves);

@@ -9,26 +9,23 @@
     clippy::type_complexity,
     reason = "a test that panics has failed, which is what it is for"
 )]
+//! One binary for all integration tests: one module a subject.
 
 mod arrows;
-#[cfg(feature = "audit")]
 mod audit;
-#[cfg(feature = "cli")]
 mod cli;
 mod docs;
 mod draw;
 mod laws;
-#[cfg(feature = "run")]
 mod provider;
-#[cfg(feature = "run")]
 mod runner;
 mod scenarios;
 mod story;
 mod table_bad_input;
+mod table_meaning;
 mod table_problems;
 mod table_schema;
 mod table_valid;
 mod testing_files;
-#[cfg(feature = "run")]
 mod tools;
 mod trace;
