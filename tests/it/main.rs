@@ -9,6 +9,9 @@
     clippy::type_complexity,
     reason = "a test that panics has failed, which is what it is for"
 )]
+
+mod arrows;
+#[cfg(feature = "audit")]
 //! One binary for all integration tests: one module a subject.
 
 mod arrows;
