@@ -12,15 +12,15 @@
 
 mod arrows;
 #[cfg(feature = "audit")]
-//! One binary for all integration tests: one module a subject.
-
-mod arrows;
 mod audit;
+#[cfg(feature = "cli")]
 mod cli;
 mod docs;
 mod draw;
 mod laws;
+#[cfg(feature = "run")]
 mod provider;
+#[cfg(feature = "run")]
 mod runner;
 mod scenarios;
 mod story;
@@ -30,5 +30,6 @@ mod table_problems;
 mod table_schema;
 mod table_valid;
 mod testing_files;
+#[cfg(feature = "run")]
 mod tools;
 mod trace;
