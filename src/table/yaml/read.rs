@@ -52,6 +52,9 @@ pub(crate) fn read(text: &str, file: u16, report: &mut Report) -> Option<Node> {
     }
 }
 
+/// A text counts once more for each so many bytes, so that repeating long texts is bounded too.
+const LONG_TEXT: usize = 64;
+
 /// A finished value with what it costs to use it again.
 #[derive(Clone)]
 struct Built {
@@ -160,7 +163,11 @@ impl Builder<'_> {
             return Some(());
         }
         let kind = if plain && is_null(&text) { Kind::Null } else { Kind::Scalar { text: text.into_owned(), plain } };
-        self.add(Built { node: Node { kind, place }, size: 1, depth: 0 }, anchor)
+        let size = match &kind {
+            Kind::Scalar { text, .. } => 1 + text.len() / LONG_TEXT,
+            _ => 1,
+        };
+        self.add(Built { node: Node { kind, place }, size, depth: 0 }, anchor)
     }
 
     /// Whether the tag makes text of a plain scalar. A tag that nobody knows is a problem, never ignored.
@@ -209,30 +216,43 @@ impl Builder<'_> {
     }
 
     fn alias(&mut self, id: usize, place: Place) -> Option<()> {
-        let Some(built) = self.anchors.get(&id).cloned() else {
+        let Some(built) = self.anchors.get(&id) else {
             let help = "an alias can only stand after the whole value it repeats";
             self.report.error("yaml-alias", place, "this alias stands inside the value it repeats", help);
             return None;
         };
-        if self.open.len() + built.depth > limits::DEPTH {
+        let (size, depth) = (built.size, built.depth);
+        if self.open.len() + depth > limits::DEPTH {
             return self.too_deep(place);
         }
-        if let Some(Open { what: Collection::Map { key: None, .. }, .. }) = self.open.last()
-            && let Some(text) = built.node.scalar()
+        self.count(size, place)?;
+        let Some(built) = self.anchors.get(&id).cloned() else {
+            return Some(());
+        };
+        if let (Some(Open { what: Collection::Map { key: None, .. }, .. }), Some(text)) =
+            (self.open.last(), built.node.scalar())
         {
             return self.scalar(Cow::Owned(text.to_owned()), ScalarStyle::DoubleQuoted, 0, None, place);
         }
         self.add(built, 0)
     }
 
+    /// Counts values against the bound.
+    fn count(&mut self, values: usize, place: Place) -> Option<()> {
+        self.nodes = self.nodes.saturating_add(values);
+        if self.nodes <= limits::NODES {
+            return Some(());
+        }
+        let said = format!("the file holds more than {} values, repeats by aliases counted", limits::NODES);
+        self.report.error("yaml-too-many-values", place, said, "do not repeat aliases inside aliases");
+        None
+    }
+
     /// Puts a finished value where it belongs.
     fn add(&mut self, built: Built, anchor: usize) -> Option<()> {
-        self.nodes = self.nodes.saturating_add(if anchor == 0 { built.size } else { 2 * built.size });
-        if self.nodes > limits::NODES {
-            let said = format!("the file holds more than {} values, repeats by aliases counted", limits::NODES);
-            self.report.error("yaml-too-many-values", built.node.place, said, "do not repeat aliases inside aliases");
-            return None;
-        }
+        // A value is counted where it stands, and once more, whole, for each copy that an anchor or an alias makes.
+        let copied = if anchor == 0 { 1 } else { 1 + built.size };
+        self.count(copied, built.node.place)?;
         if anchor != 0 {
             self.anchors.insert(anchor, built.clone());
         }
