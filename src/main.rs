@@ -1,1 +1,5 @@
-fn main() {}
+//! The `stagekeeper` command: exits, nothing else.
+
+fn main() -> std::process::ExitCode {
+    stagekeeper::cli::main()
+}

@@ -101,17 +101,15 @@ struct Player {
     played: Played,
     /// Results that identities gave so far, by the recording.
     given: HashSet<(Identity, u128)>,
-    records: Option<Vec<Record>>,
     /// In the reply under way, the call at which a guard asked to leave or close.
     point: Option<CallNo>,
 }
 
 impl Player {
     fn start(table: &StageTable, run: &Recording, record: bool) -> Result<Self, CannotPlay> {
-        let session = Session::builder(table, run.task.as_str()).run_id(&run.id).start()?;
+        let session = Session::builder(table, run.task.as_str()).run_id(&run.id).record(record).start()?;
         let played = Played { fates: Vec::with_capacity(run.calls()), ..Played::default() };
-        let records = record.then(Vec::new);
-        Ok(Self { session, played, given: HashSet::new(), records, point: None })
+        Ok(Self { session, played, given: HashSet::new(), point: None })
     }
 
     fn play(mut self, run: &Recording) -> Result<(Played, Vec<Record>), CannotPlay> {
@@ -124,7 +122,8 @@ impl Player {
             }
             self.results(turn, from);
         }
-        Ok((self.played, self.records.unwrap_or_default()))
+        let records = self.session.take_records();
+        Ok((self.played, records))
     }
 
     /// One reply, its approvals and its results, and what follows.
@@ -171,7 +170,6 @@ impl Player {
     }
 
     fn apply(&mut self, input: Input) -> Result<Vec<Event>, CannotPlay> {
-        let kept = self.records.is_some().then(|| input.clone());
         let events = self.session.apply(input)?;
         for event in &events {
             if let Event::GuardFired { guard, call, answer, observed } = event {
@@ -180,9 +178,6 @@ impl Player {
                     self.point = *call;
                 }
             }
-        }
-        if let (Some(records), Some(input)) = (&mut self.records, kept) {
-            records.push(Record { input, events: events.clone() });
         }
         Ok(events)
     }

@@ -1,1 +1,20 @@
-//! (in the making)
+//! The command line: data to stdout, everything else to stderr.
+
+mod ask;
+mod audit;
+mod check;
+mod command;
+mod draw;
+pub mod exit;
+mod failure;
+#[expect(clippy::disallowed_methods, reason = "the command line is the edge that reads and writes files")]
+mod files;
+mod logs;
+mod new;
+mod out;
+mod replay;
+mod run;
+mod schema;
+mod test;
+
+pub use command::main;

@@ -3,6 +3,8 @@
 pub mod builtin;
 pub mod chaos;
 pub mod openai;
+#[expect(clippy::disallowed_methods, reason = "a script is read from its file here, at the edge")]
+pub mod script;
 #[expect(clippy::disallowed_methods, reason = "a key is read from the environment here, at the edge")]
 mod secret;
 pub mod spec;
@@ -10,5 +12,6 @@ pub mod spec;
 pub use builtin::Builtin;
 pub use chaos::Chaos;
 pub use openai::OpenAi;
+pub use script::Scripted;
 pub use secret::Secret;
 pub use spec::{Options, Spec, SpecError, build};

@@ -121,7 +121,7 @@ pub fn build(spec: &str, options: &Options) -> Result<Box<dyn Model>, SpecError>
     }
     Ok(match spec {
         Spec::Builtin => Box::new(Builtin::new()),
-        Spec::Script(_) => return Err(SpecError::new("`script:` is not built yet")),
+        Spec::Script(file) => Box::new(super::script::read(&file)?),
         Spec::Chaos(kind) => Box::new(Chaos::new(kind)),
         Spec::OpenAi(model) => Box::new(open_ai(&model, options)?),
         Spec::Ollama(model) => {

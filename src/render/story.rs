@@ -10,6 +10,7 @@ mod words;
 use crate::engine::event::{Event, Judged};
 use crate::engine::input::{CallNo, Input, ProposedCall, ToolResult};
 use crate::engine::session::Record;
+pub use line::Columns;
 use line::{Line, lay_out};
 use std::collections::HashMap;
 use words::{arguments, clean, cut, quoted};
@@ -27,11 +28,17 @@ const CALL: usize = 40;
 /// ```
 #[must_use]
 pub fn story(records: &[Record]) -> String {
+    story_part(records, &mut Columns::default())
+}
+
+/// The next part of a story that is told as it happens, in columns that fit those of the parts before.
+#[must_use]
+pub fn story_part(records: &[Record], columns: &mut Columns) -> String {
     let mut teller = Teller::new(records);
     for record in records {
         teller.record(record);
     }
-    lay_out(&teller.lines)
+    lay_out(&teller.lines, columns)
 }
 
 /// What the teller has to remember from line to line.
@@ -163,7 +170,7 @@ impl<'a> Teller<'a> {
     fn way(&mut self, event: &Event, next: Option<&Event>) {
         match event {
             Event::StageLeft { stage, product } => {
-                if product == &self.said {
+                if self.has_said(product) {
                     self.product.clear();
                 } else {
                     self.product.clone_from(product);
@@ -204,7 +211,7 @@ impl<'a> Teller<'a> {
             Event::RunEnded { outcome, limit, text } => {
                 self.flush_step();
                 let limit = limit.as_ref().map(words::limit).unwrap_or_default();
-                let text = if *text == self.said { String::new() } else { format!(": {}", quoted(text, 2 * TEXT)) };
+                let text = if self.has_said(text) { String::new() } else { format!(": {}", quoted(text, 2 * TEXT)) };
                 self.lines.push(Line::Way(format!("== {outcome}{limit}{text}")));
             }
             _ => {}
@@ -216,6 +223,12 @@ impl<'a> Teller<'a> {
         if self.step.is_some() {
             self.tell("(silent)", "");
         }
+    }
+
+    /// Whether a text was told as what the model said; what it said may have been cut.
+    fn has_said(&self, text: &str) -> bool {
+        let cut = self.said.strip_suffix('…');
+        text.trim() == self.said || cut.is_some_and(|head| text.trim_start().starts_with(head))
     }
 
     fn take_product(&mut self) -> String {
@@ -234,6 +247,8 @@ impl<'a> Teller<'a> {
                         self.told.push(call);
                         words::result(result, *failed, *chars, *cut_to, *same)
                     }
+                    // The control tool is answered by the engine.
+                    _ if tool == "advance" => "asks to go on".to_owned(),
                     _ => "runs".to_owned(),
                 };
                 self.tell(who, what);

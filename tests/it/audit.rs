@@ -234,7 +234,7 @@ fn runs_without_a_label_count_in_neither() {
         concat!(
             r#"{"group":"f","runs":3,"calls":10,"failed_runs":1,"failed_calls":4,"failed_calls_cut":2,"#,
             r#""successful_runs":1,"successful_runs_touched":1,"successful_calls_withheld":1,"new_results_withheld":0,"#,
-            r#""fired":{"duplicate":7,"cycle":0,"no_progress":1,"errors":0,"same_tool":0,"conservative":0,"violations":0}}"#,
+            r#""fired":{"duplicate":7,"cycle":0,"no_progress":0,"errors":0,"same_tool":0,"conservative":0,"violations":0}}"#,
         )
     );
 }
@@ -247,10 +247,10 @@ fn scored(text: &str, by: By, workers: usize) -> Scores {
 #[test]
 fn groups_stand_in_the_order_of_their_first_run_however_many_threads_work() {
     let mut lines = String::new();
-    for at in 0..3_000 {
+    for at in 0..300 {
         let line = run_of("false", "f=1 f=1 f=1");
         writeln!(lines, "{}", line.replacen('{', &format!("{{\"model\":\"m{}\",", (at / 7) % 11), 1)).unwrap();
-        if at % 100 == 0 {
+        if at % 10 == 0 {
             lines.push_str("broken\n");
         }
     }

@@ -124,7 +124,7 @@ impl<'a> Agent<'a> {
             Kind::Search => self.mentions.keywords.iter().filter_map(|k| tools::search(tool, &k.text)).collect(),
             Kind::Read => self.files(tool),
             Kind::Write => self.written(tool),
-            Kind::Run => tools::commands(tool).into_iter().take(COMMANDS).collect(),
+            Kind::Run => tools::commands(tool, self.past.goal()).into_iter().take(COMMANDS).collect(),
             Kind::Mail => self.mail(tool),
         };
         let new = |arguments: &Value| !self.past.has_called(&tool.name, arguments);
@@ -177,10 +177,10 @@ impl<'a> Agent<'a> {
             .collect()
     }
 
-    /// A file the task or the stage's goal names and that is not there yet, with what was found.
+    /// A file the stage's goal or the task names and that is not there yet, with what was found.
     fn written(&self, tool: &ToolSpec) -> Vec<Value> {
-        let goal = Mentions::of(self.past.entering);
-        let named = self.mentions.files.iter().chain(&goal.files);
+        let goal = Mentions::of(self.past.goal());
+        let named = goal.files.iter().chain(&self.mentions.files);
         let holds =
             |arguments: &Value, path: &str| arguments.as_object().is_some_and(|a| a.values().any(|v| v == path));
         let written = |path: &str| self.past.exchanges.iter().any(|e| e.tool == tool.name && holds(&e.arguments, path));

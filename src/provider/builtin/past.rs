@@ -1,6 +1,6 @@
 //! What the transcript tells: the task, what this stage allows, what was called and what came back.
 
-use crate::engine::view::{Message, ToolChoice, View};
+use crate::engine::view::{Message, ToolChoice, ToolSpec, View};
 use crate::table::NamePattern;
 use serde_json::Value;
 
@@ -39,7 +39,7 @@ impl<'a> Past<'a> {
         let mut open: Vec<(&str, Value)> = Vec::new();
         for message in view.messages {
             match message {
-                Message::User { text } => past.user(text),
+                Message::User { text } => past.user(text, view.tools),
                 Message::Assistant { calls, .. } => {
                     past.texts += usize::from(calls.is_empty());
                     open = calls.iter().rev().map(|c| (c.tool.as_str(), parsed(&c.arguments))).collect();
@@ -54,16 +54,21 @@ impl<'a> Past<'a> {
         past
     }
 
-    fn user(&mut self, text: &'a str) {
+    fn user(&mut self, text: &'a str, tools: &[ToolSpec]) {
         if self.task.is_empty() {
             // The first message is the task; a stage's message may stand in it, behind the task.
             self.task = text.split("\nStage ").next().unwrap_or(text);
         }
-        if allowed_line(text).is_some() {
+        if allowed_list(text, tools).is_some() {
             self.entering = text;
             self.before_stage = self.exchanges.len();
             self.texts = 0;
         }
+    }
+
+    /// What the entering message says before it lists the tools: the stage and its goal.
+    pub(super) fn goal(&self) -> &'a str {
+        self.entering.split(ALLOWED).next().unwrap_or_default()
     }
 
     /// The exchanges of this stage.
@@ -92,8 +97,21 @@ fn parsed(arguments: &str) -> Value {
     serde_json::from_str(arguments).unwrap_or(Value::Null)
 }
 
-fn allowed_line(text: &str) -> Option<&str> {
-    text.lines().find_map(|line| line.trim().strip_prefix(ALLOWED))
+/// The list of tools in an entering message: behind the default words, or, in another language, behind a line's colon
+/// where nothing but names of tools stand.
+fn allowed_list<'t>(text: &'t str, tools: &[ToolSpec]) -> Option<&'t str> {
+    let known = |name: &str| tools.iter().any(|t| t.name == name);
+    let default = text.lines().find_map(|line| line.trim().strip_prefix(ALLOWED));
+    let list = default.or_else(|| {
+        let lists = text.lines().filter_map(|line| line.rsplit_once([':', '：']).map(|(_, list)| list));
+        lists.filter(|list| names(list).count() > 0).find(|list| names(list).all(known))
+    })?;
+    Some(list.trim().trim_end_matches(['.', '。']))
+}
+
+fn names(list: &str) -> impl Iterator<Item = &str> {
+    let list = list.trim().trim_end_matches(['.', '。']);
+    list.split([',', '、', '，']).map(|name| name.trim().trim_matches('`')).filter(|name| !name.is_empty())
 }
 
 /// The tools on offer that the stage allows, going by the entering message; all of them when it does not say.
@@ -103,12 +121,12 @@ pub(in crate::provider) fn allowed_tools<'a>(view: &View<'a>) -> Vec<&'a str> {
     }
     let offered = view.tools.iter().map(|t| t.name.as_str()).filter(|name| *name != ADVANCE);
     let entering = view.messages.iter().rev().find_map(|m| match m {
-        Message::User { text } => allowed_line(text),
+        Message::User { text } => allowed_list(text, view.tools),
         _ => None,
     });
-    let Some(list) = entering.map(|list| list.trim().trim_end_matches('.')).filter(|list| *list != "all") else {
+    let Some(list) = entering.filter(|list| *list != "all") else {
         return offered.collect();
     };
-    let patterns: Vec<NamePattern> = list.split(',').map(|n| NamePattern::new(n.trim().trim_matches('`'))).collect();
+    let patterns: Vec<NamePattern> = names(list).map(NamePattern::new).collect();
     offered.filter(|name| patterns.iter().any(|p| p.matches(name))).collect()
 }

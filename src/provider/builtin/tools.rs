@@ -100,20 +100,28 @@ pub(super) fn mail(tool: &ToolSpec, to: &str, subject: &str, body: &str) -> Opti
     written(tool, &[(TO, json!(to)), (SUBJECT, json!(subject)), (BODY, json!(body))])
 }
 
-/// The command lines a tool says it runs: the `enum` of its argument, or what its description has in backticks.
-pub(super) fn commands(tool: &ToolSpec) -> Vec<Value> {
+/// The command lines a tool says it runs: the `enum` of its argument, what its description lists behind a colon with
+/// ` · ` between (as the built-in tool's does), or what stands there in backticks. With `goal`, those that it quotes.
+pub(super) fn commands(tool: &ToolSpec, goal: &str) -> Vec<Value> {
     let Some(name) = name_in(tool, COMMAND) else {
         return Vec::new();
     };
     let listed = tool.parameters.get("properties").and_then(|p| p.get(name)?.get("enum")?.as_array());
-    let lines: Vec<String> = match listed {
-        Some(listed) => listed.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
-        None => tool.description.split('`').skip(1).step_by(2).map(str::to_owned).collect(),
+    let mut lines: Vec<&str> = match (listed, tool.description.rsplit_once("): ")) {
+        (Some(listed), _) => listed.iter().filter_map(Value::as_str).collect(),
+        (None, Some((_, list))) => list.trim_end_matches('.').split(" · ").filter(|line| *line != "none").collect(),
+        (None, None) => tool.description.split('`').skip(1).step_by(2).collect(),
     };
+    let quoted: Vec<&str> = goal.split('`').skip(1).step_by(2).filter(|line| lines.contains(line)).collect();
+    if !quoted.is_empty() {
+        lines = quoted;
+    }
     // A line that ends in `*` takes any more words, and none will do.
-    let lines =
-        lines.iter().map(|line| line.trim_end_matches('*').trim()).filter(|line| line.contains(char::is_alphabetic));
-    lines.filter_map(|line| written(tool, &[(COMMAND, json!(line))])).collect()
+    let lines = lines.into_iter().map(|line| line.trim_end_matches('*').trim());
+    lines
+        .filter(|line| line.contains(char::is_alphabetic))
+        .filter_map(|line| written(tool, &[(COMMAND, json!(line))]))
+        .collect()
 }
 
 #[cfg(test)]
@@ -155,8 +163,17 @@ mod tests {
 
     #[test]
     fn commands_come_from_the_enum_or_the_description() {
-        let with = |schema: Value| commands(&tool(json!({ "command": schema }), &["command"]));
+        let with = |schema: Value| commands(&tool(json!({ "command": schema }), &["command"]), "Run `make test` once.");
         assert_eq!(with(json!({ "enum": ["cc a.c", "*"] })), [json!({ "command": "cc a.c" })]);
         assert_eq!(with(json!({})), [json!({ "command": "make" }), json!({ "command": "make test" })]);
+        let builtin = |list: &str| ToolSpec {
+            description: format!("Runs a command line. Allowed (a last `*` stands for any further words): {list}."),
+            ..tool(json!({ "command": {} }), &["command"])
+        };
+        let two = builtin("cc -o gen/app gen/main.c · make test *");
+        let (cc, make) = (json!({ "command": "cc -o gen/app gen/main.c" }), json!({ "command": "make test" }));
+        assert_eq!(commands(&two, ""), [cc.clone(), make]);
+        assert_eq!(commands(&two, "Build with `cc -o gen/app gen/main.c`."), [cc]);
+        assert!(commands(&builtin("none"), "").is_empty());
     }
 }

@@ -7,6 +7,8 @@ const WIDTH: usize = 110;
 /// Widest column of steps and of calls.
 const STEP_COLUMN: usize = 30;
 const CALL_COLUMN: usize = 40;
+/// Calls of one reply that ended alike, of which no more are told.
+const ALIKE: usize = 4;
 /// Lines a hint may take.
 const HINT_LINES: usize = 3;
 
@@ -24,19 +26,57 @@ pub(super) enum Line {
     Note(String),
 }
 
-/// Lays the lines out in columns.
-pub(super) fn lay_out(lines: &[Line]) -> String {
+/// The widths of the columns so far, so that parts of a story told one after another stand under one another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Columns {
+    steps: usize,
+    calls: usize,
+}
+
+impl Columns {
+    /// Columns that begin at least this wide: for the step and stage, and for the call.
+    #[must_use]
+    pub fn at_least(steps: usize, calls: usize) -> Self {
+        Self { steps: steps.min(STEP_COLUMN), calls: calls.min(CALL_COLUMN) }
+    }
+}
+
+impl Line {
+    /// Whether it tells of another call of the same step what `other` told of one: same tool, same end, same hint.
+    fn repeats(&self, other: &Self) -> bool {
+        let tool = |who: &str| who.split('(').next().map(str::to_owned);
+        match (self, other) {
+            (Self::Call { step, who, what, hint }, Self::Call { who: who2, what: what2, hint: hint2, .. }) => {
+                step.is_empty() && what == what2 && hint == hint2 && !what.is_empty() && tool(who) == tool(who2)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Lays the lines out in columns, which only ever widen. Of many calls of one reply that ended alike, the first are told.
+pub(super) fn lay_out(lines: &[Line], columns: &mut Columns) -> String {
     let calls = || {
         lines
             .iter()
             .filter_map(|l| if let Line::Call { step, who, what, .. } = l { Some((step, who, what)) } else { None })
     };
-    let steps = calls().map(|(step, ..)| width(step)).max().unwrap_or_default().min(STEP_COLUMN);
+    let steps = calls().map(|(step, ..)| width(step)).max().unwrap_or_default().min(STEP_COLUMN).max(columns.steps);
     // What stands alone in its line may reach into the next column.
     let beside = calls().filter(|(.., what)| !what.is_empty());
-    let whos = beside.map(|(_, who, _)| width(who)).max().unwrap_or_default().min(CALL_COLUMN);
+    let whos = beside.map(|(_, who, _)| width(who)).max().unwrap_or_default().min(CALL_COLUMN).max(columns.calls);
+    *columns = Columns { steps, calls: whos };
     let mut out = String::new();
-    for line in lines {
+    let mut alike = 0_usize;
+    for (at, line) in lines.iter().enumerate() {
+        let repeats = at.checked_sub(1).and_then(|before| lines.get(before)).is_some_and(|before| line.repeats(before));
+        alike = if repeats { alike + 1 } else { 0 };
+        if alike >= ALIKE {
+            if !lines.get(at + 1).is_some_and(|next| next.repeats(line)) {
+                push(&mut out, &format!("{:steps$}  … and {} more like it", "", alike + 1 - ALIKE));
+            }
+            continue;
+        }
         match line {
             Line::Head(text) => push(&mut out, &cut(text, WIDTH)),
             Line::Way(text) => push(&mut out, &cut(text, 2 * WIDTH)),

@@ -25,15 +25,18 @@ pub(super) fn cut(text: &str, most: usize) -> String {
 
 /// On one line: runs of white space become one blank, control characters become `·`.
 pub(super) fn clean(text: &str) -> String {
+    squeeze(text).trim().to_owned()
+}
+
+/// As [`clean`], and a blank at either end stays one.
+fn squeeze(text: &str) -> String {
     let mut out = String::new();
-    let mut blank = false;
     for c in text.chars().take(LOOKED_AT) {
         if c.is_whitespace() {
-            blank = !out.is_empty();
+            if !out.ends_with(' ') {
+                out.push(' ');
+            }
             continue;
-        }
-        if std::mem::take(&mut blank) {
-            out.push(' ');
         }
         out.push(if c.is_control() || is_format(c) { '·' } else { c });
     }
@@ -50,25 +53,57 @@ pub(super) fn quoted(text: &str, most: usize) -> String {
     format!("\"{}\"", cut(&clean(text), most))
 }
 
-/// `(path="src", n=3)`: the arguments, each shortened; raw text when they are no JSON object.
+/// `(path="src", n=3)`: the arguments as written, each shortened; raw text when they are no JSON object.
 pub(super) fn arguments(raw: &str) -> String {
-    let short = cut(raw, LOOKED_AT);
-    if short.trim().is_empty() {
+    if raw.trim().is_empty() {
         return "()".to_owned();
     }
-    let Ok(serde_json::Value::Object(map)) = serde_json::from_str::<serde_json::Value>(raw) else {
-        return format!("({})", cut(&clean(&short), 2 * ARGUMENT));
+    let inner = match serde_json::from_str::<serde_json::Value>(raw) {
+        Ok(serde_json::Value::Object(_)) => raw.trim().strip_prefix('{').and_then(|r| r.strip_suffix('}')),
+        _ => None,
     };
-    let parts: Vec<String> = map.iter().map(|(name, value)| argument(name, value)).collect();
+    let Some(inner) = inner else {
+        return format!("({})", cut(&clean(&cut(raw, LOOKED_AT)), 2 * ARGUMENT));
+    };
+    // Read as text, not as values: numbers keep all their digits, and keys their order.
+    let parts: Vec<String> =
+        split(inner, ',').into_iter().filter(|part| !part.trim().is_empty()).map(argument).collect();
     format!("({})", parts.join(", "))
 }
 
-fn argument(name: &str, value: &serde_json::Value) -> String {
-    let value = match value {
-        serde_json::Value::String(text) => quoted(text, ARGUMENT),
-        other => cut(&clean(&other.to_string()), ARGUMENT),
-    };
-    format!("{}={value}", cut(&clean(name), ARGUMENT))
+/// `"name": value` as `name=value`.
+fn argument(part: &str) -> String {
+    let sides = split(part, ':');
+    let name = sides.first().copied().unwrap_or_default();
+    let value = part.get(name.len() + 1..).unwrap_or_default().trim();
+    let text = |raw: &str| serde_json::from_str::<String>(raw.trim()).ok();
+    let name = text(name).unwrap_or_default();
+    let value = text(value)
+        .map_or_else(|| cut(&clean(value), ARGUMENT), |text| format!("\"{}\"", cut(&squeeze(&text), ARGUMENT)));
+    format!("{}={value}", cut(&clean(&name), ARGUMENT))
+}
+
+/// The parts of JSON text between `by`, where it stands outside strings, lists and objects.
+fn split(text: &str, by: char) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let (mut from, mut depth, mut in_string, mut escaped) = (0, 0_usize, false, false);
+    for (at, c) in text.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' if in_string => escaped = true,
+            '"' => in_string = !in_string,
+            _ if in_string => {}
+            '[' | '{' => depth += 1,
+            ']' | '}' => depth = depth.saturating_sub(1),
+            _ if c == by && depth == 0 => {
+                parts.extend(text.get(from..at));
+                from = at + c.len_utf8();
+            }
+            _ => {}
+        }
+    }
+    parts.extend(text.get(from..));
+    parts
 }
 
 /// What a call came back with.
@@ -135,7 +170,7 @@ pub(super) fn limit(limit: &Limit) -> String {
         LimitKind::Calls => "calls".to_owned(),
         LimitKind::Tokens => "tokens".to_owned(),
         LimitKind::Cost => "millionths of cost".to_owned(),
-        LimitKind::Time => "milliseconds".to_owned(),
+        LimitKind::Time => return format!(" ({} of {})", duration(*used), duration(*of)),
         LimitKind::Depth => "nested runs".to_owned(),
         LimitKind::UserTurns => "user messages".to_owned(),
     };
@@ -152,7 +187,47 @@ pub(super) fn plural(noun: &str, n: u32) -> String {
     format!("{noun}{}", if n == 1 { "" } else { "s" })
 }
 
-/// `90s`, `1500ms`.
+/// `2h 30m`, `90s` as `1m 30s`, `1500ms`.
 pub(super) fn duration(ms: u64) -> String {
-    if ms.is_multiple_of(1000) { format!("{}s", ms / 1000) } else { format!("{ms}ms") }
+    if ms == 0 || !ms.is_multiple_of(1000) {
+        return format!("{ms}ms");
+    }
+    let units = [(ms / 3_600_000, "h"), (ms / 60_000 % 60, "m"), (ms / 1000 % 60, "s")];
+    let said: Vec<String> = units.iter().filter(|(n, _)| *n > 0).map(|(n, unit)| format!("{n}{unit}")).collect();
+    said.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_told_as_they_were_written() {
+        assert_eq!(
+            arguments(r#"{"path": "a b", "n": 12345678901234567890123}"#),
+            r#"(path="a b", n=12345678901234567890123)"#
+        );
+        assert_eq!(
+            arguments(r#"{"a":{"b":[1,2],"c":"x,y"},"d":"\"q\", z"}"#),
+            r#"(a={"b":[1,2],"c":"x,y"}, d=""q", z")"#
+        );
+        assert_eq!(arguments("{}"), "()");
+        assert_eq!(arguments(""), "()");
+        assert_eq!(arguments(r#"{"path":"#), r#"({"path":)"#);
+        assert_eq!(arguments("[1]"), "([1])");
+    }
+
+    #[test]
+    fn text_is_brought_to_one_harmless_line() {
+        assert_eq!(clean("  a\n\tb\u{1b}[2J\u{202e}c "), "a b·[2J·c");
+        assert_eq!(cut("abcdef", 4), "abc…");
+    }
+
+    #[test]
+    fn durations_are_told_in_the_units_people_use() {
+        assert_eq!(duration(9_000_000), "2h 30m");
+        assert_eq!(duration(90_000), "1m 30s");
+        assert_eq!(duration(1_500), "1500ms");
+        assert_eq!(duration(0), "0ms");
+    }
 }

@@ -1,0 +1,82 @@
+//! `--model SPEC` and `--model ALIAS=SPEC`.
+
+use crate::cli::failure::Failure;
+use crate::provider::{Options, build as build_one};
+use crate::run::Model;
+use std::str::FromStr;
+
+/// What runs when no model is named.
+const DEFAULT: &str = "builtin";
+
+/// A model as given on the command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::cli) struct ModelArg {
+    /// For stages with `model: ALIAS`; `None` for all others.
+    alias: Option<String>,
+    spec: String,
+}
+
+impl FromStr for ModelArg {
+    type Err = std::convert::Infallible;
+
+    /// The part before a `=` is an alias unless it holds a `:`, as in `openai:name=with=signs`.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(match text.split_once('=') {
+            Some((alias, spec)) if !alias.contains(':') => {
+                Self { alias: Some(alias.trim().to_owned()), spec: spec.trim().to_owned() }
+            }
+            _ => Self { alias: None, spec: text.trim().to_owned() },
+        })
+    }
+}
+
+/// The models of a run.
+pub(super) struct Models {
+    pub main: Box<dyn Model>,
+    pub by_alias: Vec<(String, Box<dyn Model>)>,
+}
+
+/// Makes the models. `--base-url` goes to those that speak to a server.
+pub(super) fn build(args: &[ModelArg], base_url: Option<&str>) -> Result<Models, Failure> {
+    let mut main = None;
+    let mut by_alias: Vec<(String, Box<dyn Model>)> = Vec::new();
+    let remote = |spec: &str| spec.starts_with("openai:") || spec.starts_with("ollama:");
+    if base_url.is_some() && !args.iter().any(|arg| remote(&arg.spec)) {
+        return Err(Failure::usage("`--base-url` goes with `--model openai:MODEL` and `--model ollama:MODEL`"));
+    }
+    for ModelArg { alias, spec } in args {
+        let options = Options { base_url: base_url.filter(|_| remote(spec)).map(str::to_owned), ..Options::from_env() };
+        let model = build_one(spec, &options).map_err(|e| Failure::usage(e.to_string()))?;
+        match alias {
+            Some(alias) if by_alias.iter().any(|(known, _)| known == alias) => {
+                return Err(Failure::usage(format!("the alias `{alias}` is given two models")));
+            }
+            Some(alias) => by_alias.push((alias.clone(), model)),
+            None if main.is_some() => {
+                return Err(Failure::usage("two models are given without an alias; write `--model ALIAS=SPEC`"));
+            }
+            None => main = Some(model),
+        }
+    }
+    let main = match main {
+        Some(model) => model,
+        None => build_one(DEFAULT, &Options::default()).map_err(|e| Failure::usage(e.to_string()))?,
+    };
+    Ok(Models { main, by_alias })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_alias_stands_before_the_first_sign() {
+        let arg = |text: &str| {
+            let Ok(arg) = text.parse::<ModelArg>();
+            (arg.alias, arg.spec)
+        };
+        assert_eq!(arg("builtin"), (None, "builtin".to_owned()));
+        assert_eq!(arg("big=openai:a=b"), (Some("big".to_owned()), "openai:a=b".to_owned()));
+        assert_eq!(arg("openai:a=b"), (None, "openai:a=b".to_owned()));
+    }
+}

@@ -1,0 +1,56 @@
+use super::{Shop, compare};
+
+#[test]
+fn a_table_is_drawn_as_text_unless_told_otherwise() {
+    compare("draw_text", &Shop::new().told(&["draw", "diagnose.yaml"]));
+}
+
+#[test]
+fn the_ending_of_the_output_says_the_format() {
+    let shop = Shop::new();
+    for (name, start) in [("t.svg", "<svg"), ("t.mmd", "%%"), ("t.dot", "digraph"), ("t.txt", "diagnose:")] {
+        let output = shop.output(&["draw", "diagnose.yaml", "-o", name]);
+        assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
+        assert!(shop.read(name).starts_with(start), "{name}");
+    }
+    assert!(shop.output(&["draw", "diagnose.yaml", "--format", "dot"]).stdout.starts_with(b"digraph"));
+}
+
+#[test]
+fn a_table_with_errors_is_not_drawn() {
+    let shop = Shop::new();
+    shop.write("broken.yaml", "stages: {}\n");
+    let output = shop.output(&["draw", "broken.yaml"]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(output.stdout.is_empty());
+}
+
+#[test]
+fn what_cannot_be_read_or_written_is_a_usage_error() {
+    let shop = Shop::new();
+    compare("draw_missing", &shop.told(&["draw", "nowhere.yaml"]));
+    compare("draw_folder", &shop.told(&["draw", "src"]));
+    assert_eq!(shop.code(&["draw", "diagnose.yaml", "-o", "no/such/folder.svg"]), 2);
+}
+
+#[test]
+fn a_trace_is_told_as_a_story_and_not_drawn() {
+    let shop = Shop::new();
+    assert_eq!(shop.code(&["run", "diagnose.yaml", "--task", "Login crashes on an empty name."]), 0);
+    let trace = shop.trace();
+    compare("draw_trace", &shop.told(&["draw", &trace]));
+    assert_eq!(shop.code(&["draw", &trace, "--format", "svg"]), 2);
+}
+
+#[test]
+fn half_a_trace_is_told_as_far_as_it_goes() {
+    let shop = Shop::new();
+    assert_eq!(shop.code(&["run", "diagnose.yaml", "--task", "Login crashes on an empty name."]), 0);
+    let whole = shop.read(&shop.trace());
+    shop.write("half.jsonl", &whole[..whole.len() / 2]);
+    let output = shop.output(&["draw", "half.jsonl"]);
+    assert!(output.status.success());
+    assert!(String::from_utf8(output.stderr).unwrap().contains("cut off"));
+    shop.write("none.jsonl", "{\"stagekeeper_trace\": 99}\n");
+    assert_eq!(shop.code(&["draw", "none.jsonl"]), 2);
+}
