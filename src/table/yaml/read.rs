@@ -74,7 +74,7 @@ struct Open {
 
 enum Collection {
     List(Vec<Node>),
-    Map { slots: Vec<Slot>, key: Option<Key>, seen: HashMap<String, Place> },
+    Map { slots: Vec<Slot>, key: Option<Key>, seen: Seen },
 }
 
 enum Slot {
@@ -110,7 +110,7 @@ impl Builder<'_> {
             Event::Scalar(text, style, anchor, tag) => self.scalar(text, style, anchor, tag, place),
             Event::SequenceStart(_, anchor, tag) => self.begin(place, anchor, tag, Collection::List(Vec::new())),
             Event::MappingStart(_, anchor, tag) => {
-                let map = Collection::Map { slots: Vec::new(), key: None, seen: HashMap::new() };
+                let map = Collection::Map { slots: Vec::new(), key: None, seen: Seen::default() };
                 self.begin(place, anchor, tag, map)
             }
             Event::SequenceEnd | Event::MappingEnd => self.end(),
@@ -151,13 +151,13 @@ impl Builder<'_> {
         let as_text = self.tag(tag.as_deref(), place);
         let plain = style == ScalarStyle::Plain && !as_text;
         if let Some(Open { what: Collection::Map { key: key @ None, seen, .. }, .. }) = self.open.last_mut() {
-            let twice = seen.get(text.as_ref()).copied();
+            let twice = seen.get(&text);
             if let Some(first) = twice {
                 let said = format!("the key {} stands here a second time", quoted(&text));
                 let help = format!("it stands first in line {}: keep one of them", first.line);
                 self.report.error("duplicate-key", place, said, help);
             } else {
-                seen.insert(text.to_string(), place);
+                seen.insert(&text, place);
             }
             *key = Some(Key { merge: plain && text == "<<", text: text.into_owned(), place, twice: twice.is_some() });
             return Some(());
@@ -284,6 +284,31 @@ impl Builder<'_> {
     }
 }
 
+/// The keys of one mapping so far. Most mappings are small, and a short list is faster than a hash table.
+#[derive(Default)]
+struct Seen {
+    few: Vec<(String, Place)>,
+    many: HashMap<String, Place>,
+}
+
+impl Seen {
+    /// Keys kept in the list.
+    const FEW: usize = 16;
+
+    fn get(&self, key: &str) -> Option<Place> {
+        let few = self.few.iter().find(|(k, _)| k == key).map(|(_, place)| *place);
+        few.or_else(|| if self.many.is_empty() { None } else { self.many.get(key).copied() })
+    }
+
+    fn insert(&mut self, key: &str, place: Place) {
+        if self.few.len() < Self::FEW {
+            self.few.push((key.to_owned(), place));
+        } else {
+            self.many.insert(key.to_owned(), place);
+        }
+    }
+}
+
 /// The entries a merge key brings: of one mapping, or of a list of mappings.
 fn sources(node: Node, place: Place, report: &mut Report) -> Vec<Entry> {
     let maps = match node.kind {
@@ -305,15 +330,15 @@ fn sources(node: Node, place: Place, report: &mut Report) -> Vec<Entry> {
     entries
 }
 
-fn merged(slots: Vec<Slot>, mut seen: HashMap<String, Place>) -> Vec<Entry> {
+fn merged(slots: Vec<Slot>, mut seen: Seen) -> Vec<Entry> {
     let mut entries = Vec::with_capacity(slots.len());
     for slot in slots {
         match slot {
             Slot::Entry(entry) => entries.push(entry),
             Slot::Merge(sources) => {
                 for entry in sources {
-                    if !seen.contains_key(&entry.key) {
-                        seen.insert(entry.key.clone(), entry.place);
+                    if seen.get(&entry.key).is_none() {
+                        seen.insert(&entry.key, entry.place);
                         entries.push(entry);
                     }
                 }
