@@ -84,6 +84,7 @@ impl Session {
                 proposed: looked.proposed,
                 name: looked.name,
                 tool: None,
+                stage: self.core.stage,
                 seen: None,
                 judged,
                 state,
@@ -202,6 +203,7 @@ impl Session {
         if judgement == Judgement::Advance {
             self.product = summary_of(&looked.call.arguments).unwrap_or_default();
         }
+        self.tell_move();
         let counted = self.count_name(&looked);
         let (judged, state) = self.word(&judgement, &looked);
         self.count(&counted, &judged);
@@ -220,6 +222,7 @@ impl Session {
             proposed: looked.proposed,
             name: looked.name,
             tool,
+            stage: self.core.stage,
             seen,
             judged,
             state,
@@ -345,16 +348,18 @@ impl Session {
 
     fn not_approved(&mut self, no: CallNo, say: Say) {
         let Some(slot) = self.slot(no) else { return };
-        let (name, proposed) = (slot.name.clone(), slot.proposed);
+        let (name, proposed, stage) = (slot.name.clone(), slot.proposed, slot.stage);
         let text = self.say(say, || vec![("tool", (&*name).into())]);
-        self.core.not_approved(&proposed, say == Say::RefusedApproval);
+        self.core.not_approved(&proposed, stage, say == Say::RefusedApproval);
         if let Some(counts) = self.counts.get_mut(&name) {
             counts.run = counts.run.saturating_sub(1);
             counts.refused += 1;
         }
-        if let Some(slot) = self.slots.iter_mut().find(|s| s.no == no) {
-            slot.state = State::Ready(text.into(), true);
-        }
+        let Some(slot) = self.slots.iter_mut().find(|s| s.no == no) else { return };
+        slot.state = State::Ready(text.into(), true);
+        let args = slot.call.arguments.clone();
+        let came_to = if say == Say::RefusedApproval { "a person said no" } else { "nobody said yes" };
+        self.note_brief(&name, &args, came_to.to_owned());
     }
 
     /// Answers what is still open: running calls with an unknown end, questions with a no that is nobody's.

@@ -335,6 +335,7 @@ impl Session {
         let outcome = self.core.life.outcome();
         match input {
             Input::Start => no("the run has started"),
+            Input::Reply(_) if self.core.admission.is_some() => no("the run waits for a person's yes or no"),
             Input::Reply(_) => match outcome {
                 Some(Outcome::AwaitingApproval) => no("the run waits for a person's yes or no"),
                 Some(Outcome::AwaitingUser) => no("the run waits for the user"),
@@ -349,8 +350,10 @@ impl Session {
                 _ => no("nobody was asked about that call"),
             },
             Input::Admission { .. } if self.core.admission.is_none() => no("the run waits before no stage"),
-            Input::UserMessage { .. } if self.front < self.slots.len() => no("calls are open"),
-            Input::UserMessage { .. } if outcome == Some(Outcome::AwaitingApproval) => {
+            Input::UserMessage { .. } | Input::ProviderFailed { .. } if self.front < self.slots.len() => {
+                no("calls are open")
+            }
+            Input::UserMessage { .. } | Input::ProviderFailed { .. } if self.core.admission.is_some() => {
                 no("the run waits for a person's yes or no")
             }
             Input::Fact { name, .. } => {
@@ -638,6 +641,16 @@ impl Session {
             }
         }
         hints
+    }
+
+    /// Tells a move by a call before the call itself, which is judged in the stage entered.
+    pub(super) fn tell_move(&mut self) {
+        let is_move = |note: &Note| matches!(note, Note::Moved { .. });
+        if let Some(at) = self.core.notes.iter().position(is_move)
+            && let Note::Moved { from, passed, to } = self.core.notes.remove(at)
+        {
+            self.moved(from, passed, to);
+        }
     }
 }
 

@@ -157,7 +157,7 @@ fn arguments(tool: Option<&ToolSpec>, n: u64) -> String {
     for (name, schema) in properties.into_iter().flatten() {
         let value = match schema.get("type").and_then(Value::as_str) {
             Some("integer" | "number") => json!(n),
-            Some("boolean") => json!(n % 2 == 0),
+            Some("boolean") => json!(n.is_multiple_of(2)),
             Some("array") => json!([format!("{name}-{n}")]),
             Some("object") => json!({}),
             _ => schema.get("enum").and_then(|e| e.get(0)).cloned().unwrap_or_else(|| json!(format!("{name}-{n}"))),

@@ -4,6 +4,7 @@ mod entries;
 mod expect;
 mod play;
 mod reader;
+pub mod report;
 mod scenario;
 pub mod script;
 pub mod snapshot;

@@ -42,12 +42,14 @@ pub struct Played {
 impl Played {
     /// The run as lines that a person reads: what snapshots hold.
     ///
-    /// ```no_run
-    /// # let table = stagekeeper::StageTable::parse("").unwrap();
+    /// ```
     /// use stagekeeper::testing::{Script, play};
     ///
-    /// let played = play(&table, "Login crashes.", Script::new().text("found it"));
-    /// println!("{}", played.story()); // or `insta::assert_snapshot!(played.story())`
+    /// let table = stagekeeper::StageTable::guards_only(5);
+    /// let script = Script::new().call("ls", r#"{"dir":"src"}"#).text("one file").tool("ls", ["main.rs"]);
+    /// let played = play(&table, "How many files are there?", script);
+    /// // In a test of yours: `insta::assert_snapshot!(played.story())`.
+    /// assert!(played.story().ends_with("== completed\n"));
     /// ```
     #[must_use]
     pub fn story(&self) -> String {
@@ -117,13 +119,21 @@ pub struct Line {
 
 /// Plays a script on a table.
 ///
-/// ```no_run
-/// # let table = stagekeeper::StageTable::parse("").unwrap();
+/// ```
 /// use stagekeeper::testing::{Script, play};
 ///
-/// let script = Script::new().call("list_files", "{}").text("nothing found").tool("list_files", [""]);
-/// let played = play(&table, "Login crashes.", script);
-/// assert!(played.broken.is_empty());
+/// let table = stagekeeper::StageTable::parse(
+///     "stagekeeper: 1\n\
+///      workflow: look\n\
+///      stages:\n  look: { goal: Look., allowed_tools: [ls], max_steps: 4 }\n",
+/// )?;
+/// let script = Script::new().call("rm", "{}").call("ls", "{}").text("nothing here").tool("ls", [""]);
+/// let played = play(&table, "Look around.", script);
+///
+/// assert!(played.broken.is_empty()); // what holds for every run was checked on the way
+/// assert_eq!(played.summary.violations, 1);
+/// assert_eq!(played.summary.tools["ls"].run, 1);
+/// # Ok::<(), stagekeeper::TableError>(())
 /// ```
 #[must_use]
 pub fn play(table: &StageTable, task: &str, script: impl Into<Arc<Script>>) -> Played {
@@ -155,7 +165,6 @@ impl Scenario {
     }
 
     /// The session it plays in, not started.
-    #[must_use]
     pub fn session(&self, table: &StageTable) -> SessionBuilder {
         let mut builder = Session::builder(table, self.task.as_str()).observe(self.observe);
         for (name, value) in &self.facts {

@@ -1,5 +1,6 @@
 //! Reads the parts of a scenario file out of its YAML tree; whatever does not fit is a problem with its place.
 
+use crate::table::TableError;
 use crate::table::report::{Place, Report, did_you_mean, quoted};
 use crate::table::yaml::{Entry, Kind, Node, Scalar, scalar_type};
 use serde_json::{Map, Number, Value};
@@ -15,12 +16,17 @@ pub(super) struct Reader {
 }
 
 impl Reader {
+    /// The error after something was found wrong.
+    pub fn failed(self) -> TableError {
+        self.report.finish().err().unwrap_or(TableError { problems: Vec::new() })
+    }
+
     pub fn wrong(&mut self, place: Place, message: impl Into<String>, help: impl Into<String>) {
         self.report.error(CODE, place, message, help.into());
     }
 
     fn shape(&mut self, node: &Node, what: &str, wanted: &str) {
-        self.wrong(node.place, format!("{what} is {}, not {wanted}", node.called()), format!("write {wanted}"));
+        self.report.error(CODE, node.place, format!("{what} is {}, not {wanted}", node.called()), None);
     }
 
     /// The entries of a mapping whose keys are free.
@@ -87,6 +93,10 @@ impl Reader {
             Some(n) if n <= most => n,
             Some(n) => {
                 self.wrong(node.place, format!("{what} is {n}; the most is {most}"), "write a smaller number");
+                0
+            }
+            None if node.scalar().is_some_and(|text| text.parse::<i64>().is_ok()) => {
+                self.wrong(node.place, format!("{what} is below zero"), "write a whole number from 0");
                 0
             }
             None => {

@@ -5,7 +5,7 @@ use super::reader::{CODE, Reader};
 use super::script::{Entry, Script};
 use crate::table::TableError;
 use crate::table::report::{Place, Report};
-use crate::table::yaml::{self, Node};
+use crate::table::yaml::{self, Kind, Node};
 
 /// Longest path of a table.
 const MAX_PATH: usize = 4096;
@@ -51,7 +51,7 @@ impl Scenario {
                 let missing = if name.is_none() { "scenario" } else { "table" };
                 let help = "a scenario file holds `scenario`, `table` and `script`";
                 parts.reader.wrong(parts.place, format!("the key `{missing}` is missing"), help);
-                return Err(parts.reader.report.finish().err().unwrap_or(TableError { problems: Vec::new() }));
+                return Err(parts.reader.failed());
             }
         };
         let (script, expect) = (std::mem::take(&mut parts.script), std::mem::take(&mut parts.expect));
@@ -97,9 +97,9 @@ impl Scenario {
     /// A problem at the place where the scenario names its table.
     #[must_use]
     pub fn problem(&self, message: impl Into<String>) -> TableError {
-        let mut report = Report::new(&self.file);
-        report.error(CODE, self.place, message, None);
-        report.finish().err().unwrap_or(TableError { problems: Vec::new() })
+        let mut reader = Reader { report: Report::new(&self.file) };
+        reader.report.error(CODE, self.place, message, None);
+        reader.failed()
     }
 }
 
@@ -132,10 +132,19 @@ struct Parts {
 impl Parts {
     fn read(text: &str, file: &str) -> Result<Self, TableError> {
         let mut reader = Reader { report: Report::new(file) };
+        if text.trim().is_empty() {
+            let help = "`stagekeeper new NAME` writes one to start from";
+            let top = Place { file: 0, line: 1, column: 1, width: 1 };
+            reader.wrong(top, "the file holds no scenario", help);
+            return Err(reader.failed());
+        }
         let Some(root) = yaml::read(text, 0, &mut reader.report) else {
-            let error = reader.report.finish().err();
-            return Err(error.unwrap_or(TableError { problems: Vec::new() }));
+            return Err(reader.failed());
         };
+        if !matches!(root.kind, Kind::Map(_)) {
+            reader.entries(&root, "a scenario file");
+            return Err(reader.failed());
+        }
         let mut parts = Self {
             reader,
             place: root.place,
@@ -205,10 +214,12 @@ impl Parts {
 
     fn table_source(&mut self, value: &Node, text: &str, end: Option<u32>) -> TableSource {
         match value.scalar() {
-            Some(path) if path.is_empty() || path.len() > MAX_PATH => {
+            Some(path) if path.is_empty() || (path.len() > MAX_PATH && !path.contains('\n')) => {
                 self.reader.wrong(value.place, "this is no path of a table", "write a path relative to this file");
                 TableSource::Path(String::new())
             }
+            // A block of text is the table itself, a single line is its path.
+            Some(inline) if inline.contains('\n') => TableSource::Inline(inline.to_owned()),
             Some(path) => TableSource::Path(path.to_owned()),
             None => {
                 self.reader.entries(value, "`table`");

@@ -1,21 +1,29 @@
 //! All integration tests in one binary: one module a subject.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a test that panics has failed, which is what it is for"
+)]
 
 mod arrows;
 #[cfg(feature = "audit")]
 mod audit;
-#[cfg(feature = "cli")]
 mod cli;
 mod docs;
 mod draw;
-#[cfg(feature = "run")]
+mod laws;
 mod provider;
-#[cfg(feature = "run")]
 mod runner;
 mod scenarios;
+mod story;
 mod table_bad_input;
+mod table_meaning;
 mod table_problems;
 mod table_schema;
 mod table_valid;
-#[cfg(feature = "run")]
+mod testing_files;
 mod tools;
 mod trace;

@@ -22,13 +22,6 @@ fn read(path: &Path) -> Result<(Scenario, StageTable), String> {
     Ok((scenario, table.map_err(|e| e.to_string())?))
 }
 
-#[test]
-fn every_scenario_file_is_sound() {
-    let mut wrong = Vec::new();
-    insta::glob!("../scenarios", "**/*.yaml", |path| wrong.extend(read(path).err()));
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
-
 /// Plays a scenario; its story, and what came otherwise than expected.
 fn play(path: &Path) -> Result<(Played, Vec<String>), String> {
     let (scenario, table) = read(path)?;
@@ -37,24 +30,19 @@ fn play(path: &Path) -> Result<(Played, Vec<String>), String> {
     Ok((played, failures))
 }
 
+/// `stagekeeper test tests/scenarios` says the same; this keeps it in `cargo test`.
 #[test]
-fn every_scenario_plays_as_it_expects() {
+fn every_scenario_plays_as_it_expects_and_tells_the_stored_story() {
     let mut wrong = Vec::new();
     insta::glob!("../scenarios", "**/*.yaml", |path| {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        match play(path) {
-            Ok((_, failures)) => wrong.extend(failures.iter().map(|f| format!("{name}: {f}"))),
-            Err(e) => wrong.push(e),
-        }
-    });
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
-
-#[test]
-fn every_scenario_tells_the_stored_story() {
-    insta::glob!("../scenarios", "**/*.yaml", |path| {
-        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let story = play(path).map_or_else(|e| e, |(played, _)| played.story());
+        let story = match play(path) {
+            Ok((played, failures)) => {
+                wrong.extend(failures.iter().map(|f| format!("{name}: {f}")));
+                played.story()
+            }
+            Err(e) => return wrong.push(e),
+        };
         let mut settings = insta::Settings::clone_current();
         settings.set_snapshot_path("../../snapshots/runs");
         settings.set_prepend_module_to_snapshot(false);
@@ -62,4 +50,19 @@ fn every_scenario_tells_the_stored_story() {
         settings.remove_snapshot_suffix();
         settings.bind(|| insta::assert_snapshot!(name, story));
     });
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_scenario_has_a_snapshot_of_its_own_and_every_snapshot_a_scenario() {
+    let mut stems = std::collections::BTreeSet::new();
+    insta::glob!("../scenarios", "**/*.yaml", |path| {
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        assert!(stems.insert(stem.clone()), "two scenarios share the snapshot `{stem}.snap`");
+    });
+    for entry in std::fs::read_dir("snapshots/runs").unwrap() {
+        let path = entry.unwrap().path();
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        assert!(stems.contains(&stem), "{} belongs to no scenario", path.display());
+    }
 }

@@ -1,6 +1,6 @@
 //! What listing, searching and reading brought, and which lines of it matter for the task.
 
-use super::keywords::{Keyword, Mentions};
+use super::keywords::{Keyword, Mentions, is_of_failure};
 use super::past::Past;
 use super::tools::{Kind, kind_of};
 use serde_json::Value;
@@ -9,12 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Longest line that is quoted, in characters.
 const QUOTED_CHARS: usize = 160;
 /// Calls that fail when something is missing, in the languages of the day.
-const RISKY: [&str; 11] =
-    [".unwrap()", ".expect(", "panic!", "unreachable!", "[0]", "raise ", "throw ", "assert", "exit(", "abort(", "!!."];
-/// Words of a task that speak of a failure at run time.
-const FAILING: [&str; 10] =
-    ["crash", "panic", "abort", "exception", "segfault", "traceback", "null", "unwrap", "hang", "overflow"];
-
+const RISKY: [&str; 10] =
+    [".unwrap()", ".expect(", "panic!", "unreachable!", "[0]", "raise ", "throw ", "exit(", "abort(", "!!."];
 /// Everything found so far.
 #[derive(Debug, Default)]
 pub(super) struct Evidence {
@@ -49,11 +45,8 @@ impl Evidence {
                 |names: &[&str]| names.iter().find_map(|n| exchange.arguments.get(n)).and_then(Value::as_str);
             match kind_of(exchange.tool) {
                 Some(Kind::List) => evidence.listed(exchange.text),
-                Some(Kind::Search) => {
-                    if !evidence.found(exchange.text) {
-                        evidence.vain.extend(argument(super::tools::PATTERN).map(plain));
-                    }
-                }
+                Some(Kind::Search) if evidence.found(exchange.text) => {}
+                Some(Kind::Search) => evidence.vain.extend(argument(super::tools::PATTERN).map(plain)),
                 Some(Kind::Read) => {
                     if let Some(path) = argument(super::tools::PATH) {
                         let first = super::tools::OFFSET.iter().find_map(|n| exchange.arguments.get(n)?.as_u64());
@@ -123,16 +116,20 @@ impl Evidence {
     /// The lines that matter, best first, at most `most` of one file.
     pub(super) fn spots<'e>(&'e self, mentions: &'e Mentions, most: usize) -> Vec<Spot<'e>> {
         let worth: Vec<(&str, u32)> = mentions.keywords.iter().map(|k| (k.text.as_str(), self.worth(k))).collect();
-        let failing = mentions.keywords.iter().any(|k| FAILING.iter().any(|f| k.text.to_lowercase().starts_with(f)));
+        let failing = mentions.keywords.iter().any(|k| is_of_failure(&k.text));
         let mut spots = Vec::new();
         for (file, lines) in &self.lines {
-            let named = mentions.files.iter().any(|f| file.ends_with(f.as_str()));
             let mut own: Vec<Spot<'_>> = lines.iter().filter_map(|(n, text)| spot(file, *n, text, &worth)).collect();
             if failing {
+                for spot in own.iter_mut().filter(|s| is_risky(s.text)) {
+                    (spot.risky, spot.score) = (true, spot.score + 100);
+                }
                 own.extend(risky(file, lines, &own));
             }
+            // A line counts for more in a file that holds more of the words.
+            let company = self.score(file, mentions, &worth) / 3;
             for spot in &mut own {
-                spot.score = spot.score * standing(file) / 4 + 300 * u32::from(named);
+                spot.score = spot.score * standing(file) / 4 + company;
             }
             own.sort_by_key(|s| (std::cmp::Reverse(s.score), s.line));
             own.truncate(most);
@@ -145,18 +142,21 @@ impl Evidence {
     /// The files to read, best first: named in the task, then by what was found in them and by their names.
     pub(super) fn candidates<'e>(&'e self, mentions: &'e Mentions) -> Vec<&'e str> {
         let worth: Vec<(&str, u32)> = mentions.keywords.iter().map(|k| (k.text.as_str(), self.worth(k))).collect();
-        let score = |file: &str| {
-            let lines = self.lines.get(file);
-            let found = |word: &str| lines.is_some_and(|lines| lines.values().any(|line| holds(line, word)));
-            let words = worth.iter().filter(|(word, _)| found(word)).map(|(_, w)| w).sum::<u32>();
-            let name = worth.iter().filter(|(word, _)| holds(file, word)).map(|(_, w)| w).sum::<u32>();
-            let named = mentions.files.iter().any(|f| file.ends_with(f.as_str()));
-            (words + name) * standing(file) / 4 + 10_000 * u32::from(named)
-        };
         let all: BTreeSet<&str> = self.files.iter().chain(self.lines.keys()).map(String::as_str).collect();
-        let mut scored: Vec<(u32, &str)> = all.into_iter().map(|f| (score(f), f)).filter(|(s, _)| *s > 0).collect();
+        let mut scored: Vec<(u32, &str)> =
+            all.into_iter().map(|f| (self.score(f, mentions, &worth), f)).filter(|(s, _)| *s > 0).collect();
         scored.sort_by_key(|(score, file)| (std::cmp::Reverse(*score), *file));
         scored.into_iter().map(|(_, file)| file).collect()
+    }
+
+    /// What a file is worth: the words it holds, the words in its name, and whether the task names it.
+    fn score(&self, file: &str, mentions: &Mentions, worth: &[(&str, u32)]) -> u32 {
+        let lines = self.lines.get(file);
+        let found = |word: &str| lines.is_some_and(|lines| lines.values().any(|line| holds(line, word)));
+        let words = worth.iter().filter(|(word, _)| found(word)).map(|(_, w)| w).sum::<u32>();
+        let name = worth.iter().filter(|(word, _)| holds(file, word)).map(|(_, w)| w).sum::<u32>();
+        let named = mentions.files.iter().any(|f| file.ends_with(f.as_str()));
+        (words + name) * standing(file) / 4 + 3000 * u32::from(named)
     }
 
     /// The function or class a line stands in, if its head was seen: the nearest one above.
@@ -170,7 +170,7 @@ impl Evidence {
 fn standing(file: &str) -> u32 {
     let lower = file.to_lowercase();
     let is = |endings: &[&str]| endings.iter().any(|e| lower.ends_with(e));
-    if is(&[".lock", ".svg", ".min.js", ".map", "changelog.md", ".snap", "license"]) {
+    if is(&[".lock", ".svg", ".min.js", ".map", "changelog.md", ".snap", ".orig", "license"]) {
         1
     } else if lower.contains("test")
         || lower.contains("example")
@@ -190,13 +190,19 @@ fn spot<'e>(file: &'e str, line: u32, text: &'e str, worth: &[(&'e str, u32)]) -
     let mut score = held.iter().map(|(_, worth)| worth).sum::<u32>();
     let trimmed = text.trim();
     if is_head(trimmed) {
-        score += score / 4;
+        // Where something is defined under exactly the task's name for it.
+        let defined = held.iter().any(|(word, _)| stands_alone(text, word));
+        score += if defined { score } else { score / 4 };
     }
-    if ["//", "#", "*", "<!--", "--"].iter().any(|mark| trimmed.starts_with(mark)) {
+    // Comments, imports and the assertions of tests seldom are the place.
+    if ["//", "#", "*", "<!--", "--", "use ", "import ", "from ", "mod ", "assert"]
+        .iter()
+        .any(|mark| trimmed.starts_with(mark))
+    {
         score /= 2;
     }
     let words = held.iter().map(|(word, _)| *word).collect();
-    Some(Spot { file, line, text, words, risky: is_risky(text), score: score + 100 * u32::from(is_risky(text)) })
+    Some(Spot { file, line, text, words, risky: false, score })
 }
 
 /// Lines that may fail at run time, within a few lines below one that holds a keyword.
@@ -218,7 +224,11 @@ fn risky<'e>(file: &'e str, lines: &'e BTreeMap<u32, String>, own: &[Spot<'e>]) 
 }
 
 fn is_risky(text: &str) -> bool {
-    RISKY.iter().any(|risk| text.contains(risk))
+    !is_remark(text.trim()) && RISKY.iter().any(|risk| text.contains(risk))
+}
+
+fn is_remark(trimmed: &str) -> bool {
+    ["//", "#", "*", "/*", "<!--", "--"].iter().any(|mark| trimmed.starts_with(mark))
 }
 
 fn is_head(text: &str) -> bool {
@@ -238,6 +248,16 @@ pub(super) fn holds(text: &str, word: &str) -> bool {
         return !word.is_empty() && text.windows(word.len()).any(|w| w.eq_ignore_ascii_case(word));
     }
     text.to_lowercase().contains(&word.to_lowercase())
+}
+
+/// Whether the word stands in the text as a whole name.
+fn stands_alone(text: &str, word: &str) -> bool {
+    let inner = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(word).any(|(at, _)| {
+        let before = text.get(..at).and_then(|t| t.chars().next_back());
+        let after = text.get(at + word.len()..).and_then(|t| t.chars().next());
+        !before.is_some_and(inner) && !after.is_some_and(inner)
+    })
 }
 
 /// A line as it is quoted.

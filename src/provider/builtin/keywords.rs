@@ -2,6 +2,7 @@
 //! longest words that are not among the commonest.
 
 use regex::Regex;
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 /// Most keywords of one task.
@@ -26,6 +27,10 @@ const COMMON: &str = " a about above after again all also always am an and anoth
     time to too try two under until up upon us use used user users using very want wants was way we well were what when \
     whenever where whether which while who whole whose why will with without word words work works would write written \
     wrong yes yet you your ";
+
+/// Words of a task that speak of a failure at run time: they say what happens, seldom where.
+const FAILING: [&str; 10] =
+    ["crash", "panic", "abort", "exception", "segfault", "traceback", "null", "unwrap", "hang", "overflow"];
 
 static MAIL: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+").ok());
 static NOISE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"https?://\S+").ok());
@@ -95,11 +100,15 @@ impl Mentions {
         } else if is_identifier(word) {
             self.keyword(word, 5);
         } else {
+            if word.contains('-') && word.contains(|c: char| c.is_uppercase()) {
+                self.keyword(word, 4);
+            }
             for part in word.split(['/', ':', '.', '-']) {
                 let lower = part.to_lowercase();
                 let telling = part.chars().count() >= SHORTEST && part.contains(|c: char| c.is_alphabetic());
                 if telling && !COMMON.contains(&format!(" {lower} ")) {
-                    self.keyword(stem(&lower), 1 + u32::from(length >= 6) + u32::from(length >= 9));
+                    let long = u32::from(length >= 6) + u32::from(length >= 9);
+                    self.keyword(&stem(&lower), if is_of_failure(&lower) { 1 } else { 1 + long });
                 }
             }
         }
@@ -136,6 +145,12 @@ impl Mentions {
     }
 }
 
+/// Whether a word speaks of a failure at run time.
+pub(super) fn is_of_failure(word: &str) -> bool {
+    let word = word.to_lowercase();
+    FAILING.iter().any(|failing| word.starts_with(failing))
+}
+
 fn is_file(word: &str) -> bool {
     let version = word.split('.').all(|part| part.chars().all(|c| c.is_ascii_digit()));
     let abbreviation = ["e.g", "i.e"].contains(&word.to_lowercase().as_str());
@@ -154,14 +169,18 @@ fn is_unspaced(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{e00}'..='\u{eff}')
 }
 
-/// The word without its ending, so that `crashes` finds `crash`.
-fn stem(word: &str) -> &str {
+/// The word without its ending, so that `crashes` finds `crash` and `retries` finds `retry`.
+fn stem(word: &str) -> Cow<'_, str> {
     let kept = |ending: &str| word.strip_suffix(ending).filter(|stem| stem.chars().count() >= 4);
     if word.ends_with("ss") || word.ends_with("us") || word.ends_with("is") {
-        return word;
+        return Cow::Borrowed(word);
+    }
+    if let Some(stem) = word.strip_suffix("ies").filter(|stem| stem.chars().count() >= 3) {
+        return Cow::Owned(format!("{stem}y"));
     }
     let hisses = ["sses", "shes", "ches", "xes"].iter().any(|ending| word.ends_with(ending));
-    kept("ing").or_else(|| kept("ed")).or_else(|| kept("es").filter(|_| hisses)).or_else(|| kept("s")).unwrap_or(word)
+    let stem = kept("ing").or_else(|| kept("ed")).or_else(|| kept("es").filter(|_| hisses)).or_else(|| kept("s"));
+    Cow::Borrowed(stem.unwrap_or(word))
 }
 
 #[cfg(test)]
@@ -174,9 +193,10 @@ mod tests {
 
     #[test]
     fn identifiers_and_quotes_come_first_and_common_words_are_left_out() {
-        assert_eq!(words("Login crashes on an empty name."), ["crash", "login", "empty", "name"]);
+        assert_eq!(words("Login crashes on an empty name."), ["login", "crash", "empty", "name"]);
         let task = "Please find why `parse_row()` fails when the \"total amount\" is missing in OrderList.";
         assert_eq!(words(task), ["parse_row", "total amount", "OrderList", "amount", "miss", "total"]);
+        assert_eq!(words("The parties of a party mingle at Party-Time"), ["Party-Time", "party", "mingle"]);
         assert!(words("please fix the bug").is_empty());
     }
 

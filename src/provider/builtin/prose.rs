@@ -86,7 +86,9 @@ pub(super) fn report(agent: &Agent<'_>) -> String {
     for done in agent.past.exchanges.iter().filter(|e| !e.error) {
         let name = |key: &str| done.arguments.get(key).and_then(serde_json::Value::as_str);
         let _ = match super::kind_of(done.tool) {
-            Some(super::Kind::Write) => writeln!(text, "Written: {}", name("path").unwrap_or("a file")),
+            Some(super::Kind::Write) => {
+                writeln!(text, "Written: {} (a placeholder: I write no programs)", name("path").unwrap_or("a file"))
+            }
             Some(super::Kind::Run) => writeln!(text, "Run: `{}`", name("command").unwrap_or("a command")),
             Some(super::Kind::Mail) => writeln!(text, "This report was mailed with {}.", done.tool),
             _ => Ok(()),

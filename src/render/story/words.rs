@@ -25,15 +25,18 @@ pub(super) fn cut(text: &str, most: usize) -> String {
 
 /// On one line: runs of white space become one blank, control characters become `·`.
 pub(super) fn clean(text: &str) -> String {
+    squeeze(text).trim().to_owned()
+}
+
+/// As [`clean`], and a blank at either end stays one.
+fn squeeze(text: &str) -> String {
     let mut out = String::new();
-    let mut blank = false;
     for c in text.chars().take(LOOKED_AT) {
         if c.is_whitespace() {
-            blank = !out.is_empty();
+            if !out.ends_with(' ') {
+                out.push(' ');
+            }
             continue;
-        }
-        if std::mem::take(&mut blank) {
-            out.push(' ');
         }
         out.push(if c.is_control() || is_format(c) { '·' } else { c });
     }
@@ -75,7 +78,8 @@ fn argument(part: &str) -> String {
     let value = part.get(name.len() + 1..).unwrap_or_default().trim();
     let text = |raw: &str| serde_json::from_str::<String>(raw.trim()).ok();
     let name = text(name).unwrap_or_default();
-    let value = text(value).map_or_else(|| cut(&clean(value), ARGUMENT), |text| quoted(&text, ARGUMENT));
+    let value = text(value)
+        .map_or_else(|| cut(&clean(value), ARGUMENT), |text| format!("\"{}\"", cut(&squeeze(&text), ARGUMENT)));
     format!("{}={value}", cut(&clean(&name), ARGUMENT))
 }
 

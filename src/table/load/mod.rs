@@ -22,7 +22,7 @@ use super::messages::MESSAGES;
 use super::model::{
     Allowed, Batch, Expose, Guards, LeaveBy, Limits, Model, Next, OnExhausted, Source, Stage, StageTable,
 };
-use super::problem::TableError;
+use super::problem::{CODES, TableError};
 use super::report::{Place, Report};
 use super::script::{Scripts, Text};
 use super::yaml::{self, Node};
@@ -83,6 +83,7 @@ impl StageTable {
         };
         let model = loader.table(&root);
         let Loader { report, scripts, included, .. } = loader;
+        debug_assert!(report.codes().all(|code| CODES.binary_search(&code).is_ok()), "a code is not listed");
         let warnings = report.finish()?;
         let Some(mut model) = model else {
             return Err(TableError { problems: warnings });

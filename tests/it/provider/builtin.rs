@@ -75,7 +75,7 @@ impl World {
     fn enter(&mut self, place: &str, allowed: &str, steps: u32) {
         let text =
             format!("Stage {place}.\nGoal: do it.\nAllowed tools: {allowed}.\nSteps: {steps}.\nTo go on, write.");
-        self.messages.push(Message::User { text: text.into() });
+        self.messages.push(Message::User { text });
     }
 
     fn ask(&mut self, stage: &str, steps_left: u32, tool_choice: ToolChoice) -> Reply {
@@ -166,7 +166,7 @@ fn a_defect_is_traced_to_its_line() {
     assert_eq!(world.called("read_file")[0]["path"], "src/login.rs");
     assert!(world.called("send_email").is_empty());
     insta::assert_snapshot!([explore, read, analyze, report].join("\n---\n"), @r###"
-Looked for: `crash`, `login`, `empty`, `name`; not found: `crash`, `empty`.
+Looked for: `login`, `crash`, `empty`, `name`; not found: `crash`, `empty`.
 Files to read, best first:
 - src/login.rs (9: `let first = user.name.chars().next().unwrap();`)
 - src/lib.rs (3: `mod login;`)
@@ -174,7 +174,7 @@ Files to read, best first:
 - Cargo.toml (2: `name = "shop"`)
 - README.md (3: `A shop with a login.`)
 ---
-Looked for: `crash`, `login`, `empty`, `name`; not found: `crash`, `empty`.
+Looked for: `login`, `crash`, `empty`, `name`; not found: `crash`, `empty`.
 Read: src/login.rs, src/lib.rs, tests/login.rs, Cargo.toml, README.md.
 - src/login.rs:9 `let first = user.name.chars().next().unwrap();`
 - src/lib.rs:3 `mod login;`
@@ -183,20 +183,20 @@ Read: src/login.rs, src/lib.rs, tests/login.rs, Cargo.toml, README.md.
 - tests/login.rs:1 `// logs in with a name`
 ---
 I am Stagekeeper's built-in keyword agent, not a language model: I search for the task's words, read the files they stand in and quote lines. I do not understand the code.
-Looked for: `crash`, `login`, `empty`, `name`; not found: `crash`, `empty`.
+Looked for: `login`, `crash`, `empty`, `name`; not found: `crash`, `empty`.
 Read: src/login.rs, src/lib.rs, tests/login.rs, Cargo.toml, README.md.
 Lines that hold the most telling of them, best first:
 - src/login.rs:9 `let first = user.name.chars().next().unwrap();`
   it holds `name`, and it may fail at run time
-- src/lib.rs:3 `mod login;`
-  it holds `login`
 - src/login.rs:4 `pub name: String,`
   it holds `name`
+- src/login.rs:7 `/// Greets after the login.`
+  it holds `login`
+- src/lib.rs:3 `mod login;`
+  it holds `login`
 - Cargo.toml:2 `name = "shop"`
   it holds `name`
 - README.md:3 `A shop with a login.`
-  it holds `login`
-- src/login.rs:7 `/// Greets after the login.`
   it holds `login`
 - tests/login.rs:1 `// logs in with a name`
   it holds `name`
@@ -206,13 +206,13 @@ Most likely place: src/login.rs:9, in `pub fn greet(user: &User) -> String {`
     let first = user.name.chars().next().unwrap();
 Why: it holds `name`, and it may fail at run time.
 Look at these too:
-- src/lib.rs:3 `mod login;`
 - src/login.rs:4 `pub name: String,`
+- src/login.rs:7 `/// Greets after the login.`
+- src/lib.rs:3 `mod login;`
 - Cargo.toml:2 `name = "shop"`
 - README.md:3 `A shop with a login.`
-- src/login.rs:7 `/// Greets after the login.`
 - tests/login.rs:1 `// logs in with a name`
-Looked for: `crash`, `login`, `empty`, `name`; not found: `crash`, `empty`.
+Looked for: `login`, `crash`, `empty`, `name`; not found: `crash`, `empty`.
 Read: src/login.rs, src/lib.rs, tests/login.rs, Cargo.toml, README.md.
 I am Stagekeeper's built-in keyword agent, not a language model: I search for the task's words, read the files they stand in and quote lines. I do not understand the code. Where the lines above point is a guess for a person to check; no fix was tried.
 "###);
