@@ -17,3 +17,4 @@ mod table_valid;
 mod testing_files;
 mod tools;
 mod trace;
+mod verify;
