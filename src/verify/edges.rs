@@ -15,7 +15,7 @@ use crate::engine::life::Turn;
 use crate::engine::outcome::Outcome;
 use crate::engine::past::Ran;
 use crate::engine::roster::ToolIdx;
-use crate::table::model::{Action, At, FactFrom, Guarantee};
+use crate::table::model::{At, FactFrom, Guarantee};
 use crate::table::{FactId, RuleId};
 use serde_json::Value;
 
@@ -619,10 +619,5 @@ impl Plan {
     pub fn is_free(&self, rule: RuleId) -> bool {
         let free = self.table.rules.get(rule.index()).is_some_and(|r| r.when.is_some());
         free && self.known.get(rule.index()).is_none_or(Option::is_none)
-    }
-
-    /// Whether any rule's action is of this kind.
-    pub fn has_rule(&self, of: impl Fn(&Action) -> bool) -> bool {
-        self.table.rules.iter().any(|r| of(&r.action))
     }
 }

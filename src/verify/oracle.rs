@@ -33,7 +33,6 @@ pub struct Oracle {
     say: Say,
     then: Then,
     looked: bool,
-    noted: bool,
     void: bool,
 }
 
@@ -48,8 +47,7 @@ pub trait Explored: Identities + Default {
 
     /// Fixes the next answers.
     fn prepare(&mut self, say: Say, then: Then);
-    /// Forgets what was fixed; says whether the first question, the second, and whether an answer fixed was none that
-    /// the table's modes allow.
+    /// Forgets what was fixed; says what became of it.
     fn asked(&mut self) -> Asked;
 }
 
@@ -58,8 +56,6 @@ pub trait Explored: Identities + Default {
 pub struct Asked {
     /// The answer to a call.
     pub looked: bool,
-    /// The consequence at a result.
-    pub noted: bool,
     /// One of them is not allowed: the edge does not exist.
     pub void: bool,
 }
@@ -75,7 +71,7 @@ impl Explored for Oracle {
 
     fn asked(&mut self) -> Asked {
         let was = std::mem::take(self);
-        Asked { looked: was.looked, noted: was.noted, void: was.void }
+        Asked { looked: was.looked, void: was.void }
     }
 }
 
@@ -145,7 +141,6 @@ impl Identities for Oracle {
     }
 
     fn note(&mut self, _: &Seen, _: &Done, guards: &Guards) -> Noted {
-        self.noted = true;
         if self.then == Then::Nothing {
             return Noted::default();
         }

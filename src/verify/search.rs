@@ -37,7 +37,7 @@ pub struct Violation {
 
 /// What a search found.
 #[derive(Debug, Default)]
-pub struct Explored_ {
+pub struct Searched {
     /// The states seen.
     pub states: usize,
     /// The edges gone.
@@ -68,18 +68,18 @@ struct Search<'p, W> {
     parents: Vec<Parent>,
     open: VecDeque<State<W>>,
     key: Bytes,
-    found: Explored_,
+    found: Searched,
 }
 
 /// Searches the whole graph, or until every property in `wanted` is broken.
-pub fn search<W: Explored + Keyed>(plan: &Plan, wanted: &[Property], watcher: &mut Watcher<'_>) -> Explored_ {
+pub fn search<W: Explored + Keyed>(plan: &Plan, wanted: &[Property], watcher: &mut Watcher<'_>) -> Searched {
     let mut search = Search::<W> {
         plan,
         seen: IndexSet::new(),
         parents: Vec::new(),
         open: VecDeque::new(),
         key: Bytes::default(),
-        found: Explored_::default(),
+        found: Searched::default(),
     };
     let mut edge = 0;
     let mut first = Vec::new();
