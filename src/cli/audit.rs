@@ -5,6 +5,7 @@ use super::{exit, files, out};
 use crate::audit::{By, Counts, Fate, Played, Reader, Recording, Scores, Source, play_and_record, score};
 use crate::audit::{json_line, text_table};
 use crate::engine::session::Record;
+use crate::engine::verdict::Check;
 use crate::render::story::story;
 use crate::table::StageTable;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -174,7 +175,8 @@ fn told(file: &str, run: &Recording, played: &Played, records: &[Record]) -> Str
         None => "has no success label",
     };
     let model = if run.model.is_empty() { "an unnamed model" } else { &run.model };
-    let after = played.fates.iter().filter(|fate| **fate == Fate::After).count();
+    let closed = |fate: &&Fate| matches!(fate, Fate::After | Fate::Refused(Check::Ended));
+    let after = played.fates.iter().filter(closed).count();
     let mut text = format!("{} ({file}:{}), {model}, {success}\n\n{}\n", run.id, run.line, story(records));
     text.push_str(&format!("{} of {} recorded calls would not have run", played.withheld(), played.fates.len()));
     if after > 0 {

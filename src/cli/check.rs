@@ -3,7 +3,7 @@
 use super::failure::Failure;
 use super::files::{Texts, Unloaded};
 use super::{exit, files, out};
-use crate::render::problems;
+use crate::render::{effective, problems};
 use crate::table::{Bounds, Problem, Severity, StageTable};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -17,6 +17,9 @@ pub(super) struct Args {
     /// How to print
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
+    /// Print every value that holds, defaults included, as a table
+    #[arg(long, conflicts_with = "format")]
+    show: bool,
 }
 
 #[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +49,7 @@ pub(super) fn run(args: &Args) -> Result<u8, Failure> {
         match args.format {
             Format::Json => out::data(&(json(&file, &checked) + "\n"))?,
             Format::Github => out::data(&problems::github(checked.problems()))?,
-            Format::Text => text(&file, &checked)?,
+            Format::Text => text(&file, &checked, args.show)?,
         }
     }
     Ok(code)
@@ -72,7 +75,7 @@ impl Checked {
 }
 
 /// Problems to stderr, bounds to stdout.
-fn text(file: &str, checked: &Checked) -> Result<(), Failure> {
+fn text(file: &str, checked: &Checked, show: bool) -> Result<(), Failure> {
     match checked {
         Checked::Wrong { problems, texts } => {
             out::say(&texts.show(problems));
@@ -81,7 +84,7 @@ fn text(file: &str, checked: &Checked) -> Result<(), Failure> {
         }
         Checked::Sound(table) => {
             out::say(&Texts::of(table).show(table.warnings()));
-            out::data(&bounds_text(file, table))
+            out::data(&if show { effective::table(table) } else { bounds_text(file, table) })
         }
     }
 }

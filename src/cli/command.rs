@@ -1,7 +1,7 @@
 //! The verbs and how each ends.
 
 use super::failure::Failure;
-use super::{audit, check, draw, exit, logs, new, out, replay, run, schema};
+use super::{audit, check, draw, exit, logs, new, out, replay, run, schema, test};
 use clap::Parser as _;
 use std::process::ExitCode;
 
@@ -27,6 +27,7 @@ enum Verb {
     Draw(draw::Args),
     Schema(schema::Args),
     Run(run::Args),
+    Test(test::Args),
     Replay(replay::Args),
     Audit(audit::Args),
 }
@@ -63,6 +64,7 @@ impl Verb {
             Self::Draw(args) => draw::run(args),
             Self::Schema(args) => schema::run(args),
             Self::Run(args) => run::run(args),
+            Self::Test(args) => test::run(args),
             Self::Replay(args) => replay::run(args),
             Self::Audit(args) => audit::run(args),
         }

@@ -94,7 +94,7 @@ pub(super) fn load_or_say(path: &Path) -> Result<StageTable, Failure> {
 }
 
 /// Reads a file that a table includes: within the table's folder, wherever links lead.
-fn included(table: &Path, name: &str) -> Result<String, String> {
+pub(super) fn included(table: &Path, name: &str) -> Result<String, String> {
     let folder = match table.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
@@ -122,6 +122,17 @@ pub(super) fn write(path: &Path, text: &str) -> Result<(), Failure> {
     File::create(path)
         .and_then(|mut file| file.write_all(text.as_bytes()))
         .map_err(|e| Failure::usage(format!("`{}` cannot be written: {e}", path.display())))
+}
+
+/// Writes a whole file and makes the folders it needs.
+///
+/// # Errors
+/// When it cannot be written.
+pub(super) fn write_with_folders(path: &Path, text: &str) -> Result<(), Failure> {
+    path.parent()
+        .map_or(Ok(()), std::fs::create_dir_all)
+        .map_err(|e| Failure::usage(format!("`{}` cannot be written: {e}", path.display())))?;
+    write(path, text)
 }
 
 /// Writes new files with the folders they need, none of them over one that is there.

@@ -75,7 +75,8 @@ pub(super) fn run(args: &Args) -> Result<u8, Failure> {
 
 /// Invalid files first, since what they would have tested is unknown.
 fn code(tested: &[Tested], updated: bool) -> u8 {
-    let expectation_failed = |t: &Tested| matches!(&t.result, TestResult::Played { line, .. } if !line.failures.is_empty());
+    let expectation_failed =
+        |t: &Tested| matches!(&t.result, TestResult::Played { line, .. } if !line.failures.is_empty());
     if tested.iter().any(|t| t.verdict() == Verdict::Invalid) {
         exit::TABLE
     } else if tested.iter().any(|t| if updated { expectation_failed(t) } else { t.verdict() == Verdict::Differs }) {
@@ -141,7 +142,9 @@ fn snapshot_of(scenario: &Path, wanted: Option<&Path>) -> Option<PathBuf> {
         Some(folder) => folder.to_owned(),
         None => nearest(scenario).unwrap_or_else(|| PathBuf::from(SNAPSHOTS)),
     };
-    Some(folder.join(scenario.file_stem().unwrap_or_default()).with_added_extension("snap"))
+    let mut name = scenario.file_stem().unwrap_or_default().to_owned();
+    name.push(".snap");
+    Some(folder.join(name))
 }
 
 /// `snapshots/runs` in the scenario's folder or one above it.

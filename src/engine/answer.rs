@@ -84,6 +84,7 @@ impl Session {
                 proposed: looked.proposed,
                 name: looked.name,
                 tool: None,
+                stage: self.core.stage,
                 seen: None,
                 judged,
                 state,
@@ -221,6 +222,7 @@ impl Session {
             proposed: looked.proposed,
             name: looked.name,
             tool,
+            stage: self.core.stage,
             seen,
             judged,
             state,
@@ -346,9 +348,9 @@ impl Session {
 
     fn not_approved(&mut self, no: CallNo, say: Say) {
         let Some(slot) = self.slot(no) else { return };
-        let (name, proposed) = (slot.name.clone(), slot.proposed);
+        let (name, proposed, stage) = (slot.name.clone(), slot.proposed, slot.stage);
         let text = self.say(say, || vec![("tool", (&*name).into())]);
-        self.core.not_approved(&proposed, say == Say::RefusedApproval);
+        self.core.not_approved(&proposed, stage, say == Say::RefusedApproval);
         if let Some(counts) = self.counts.get_mut(&name) {
             counts.run = counts.run.saturating_sub(1);
             counts.refused += 1;

@@ -585,13 +585,13 @@ impl<W: Identities> Core<W> {
         }
     }
 
-    /// A call judged *ask* will not run. A person's no (`refused`) is a violation; that nobody answered is not.
-    pub fn not_approved(&mut self, call: &Proposed, refused: bool) {
+    /// A call judged *ask* in `stage` will not run. A person's no (`refused`) is a violation; that nobody answered is not.
+    pub fn not_approved(&mut self, call: &Proposed, stage: StageId, refused: bool) {
         self.reply.violation |= refused;
         self.violations += u32::from(refused);
         self.reply.running = self.reply.running.saturating_sub(1);
         self.calls = self.calls.saturating_sub(1);
-        if let Some(calls) = self.stage_calls.get_mut(self.stage.index()) {
+        if let Some(calls) = self.stage_calls.get_mut(stage.index()) {
             *calls = calls.saturating_sub(1);
         }
         if let Some(Target::Tool(tool)) = call.what

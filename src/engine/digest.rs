@@ -14,25 +14,31 @@ pub const MAX_BRIEFS: usize = 12;
 const MAX_PRODUCT: usize = 600;
 
 impl Session {
-    /// What was done: the products and the recent calls.
-    pub(super) fn digest(&self, reason: &str) -> String {
-        let mut told = self.say(Say::Digest, || vec![("reason", reason.into())]);
+    /// The answer of a run whose model gave none: why, and what was done.
+    pub(super) fn answer_without_model(&self, reason: &str) -> String {
+        format!("{}\n{}", self.say(Say::Digest, || vec![("reason", reason.into())]), self.digest())
+    }
+
+    /// What was done: the recent calls and the products.
+    fn digest(&self) -> String {
+        let mut told = String::new();
         let listed: usize = self.briefs.len();
         let calls = self.next_call as usize - 1;
         if calls > listed {
-            let _ = write!(told, "\n- ({} earlier calls)", calls - listed);
+            let _ = writeln!(told, "- ({} earlier calls)", calls - listed);
         }
         for brief in &self.briefs {
-            let _ = write!(told, "\n- {} {}: {}", brief.tool, brief.args, brief.came_to);
+            let _ = writeln!(told, "- {} {}: {}", brief.tool, brief.args, brief.came_to);
         }
         if calls == 0 {
-            told.push_str("\n- no call was made");
+            told.push_str("- no call was made\n");
         }
         for (stage, product) in self.products() {
             if !product.is_empty() {
-                let _ = write!(told, "\n{stage}: {}", shortened(product, MAX_PRODUCT));
+                let _ = writeln!(told, "{stage}: {}", shortened(product, MAX_PRODUCT));
             }
         }
+        told.truncate(told.trim_end().len());
         told
     }
 
@@ -69,7 +75,7 @@ impl Session {
             not_undone: if completed { Vec::new() } else { self.writes.clone() },
             tokens: Tokens { input: self.core.tokens.0, output: self.core.tokens.1 },
             text: self.answer.clone(),
-            digest: self.digest(outcome.map_or("it goes on", |o| o.as_str())),
+            digest: self.digest(),
             retryable: outcome.is_some_and(super::outcome::Outcome::is_pause),
         }
     }

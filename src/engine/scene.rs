@@ -165,11 +165,10 @@ pub fn base(cx: Context<'_>, core: &Core<Watch>, task: &str) -> Names {
         };
         (Value::from(&*decl.name), value)
     }));
-    let mut names = Names::new();
-    names.push((
+    let mut names: Names = vec![(
         "stage",
         map([("name", name), ("step", core.spent_in(stage).into()), ("left", core.left(cx.table, stage).into())]),
-    ));
+    )];
     names.push((
         "run",
         map([

@@ -112,10 +112,11 @@ impl<W: Identities> Core<W> {
             return self.end(outcome, moves);
         }
         let marked = self.marked(cx, facts.marker);
-        if !self.completes(cx) && marked.is_none() {
-            if let Some((kind, used, of)) = self.used_limit(cx) {
-                return self.close(cx, Outcome::Exhausted, Some((kind, used, of)), moves);
-            }
+        if !self.completes(cx)
+            && marked.is_none()
+            && let Some((kind, used, of)) = self.used_limit(cx)
+        {
+            return self.close(cx, Outcome::Exhausted, Some((kind, used, of)), moves);
         }
         if let Some(completed) = reply.end.map(|(_, completed)| completed).or(marked) {
             return self.end(if completed { Outcome::Completed } else { Outcome::Failed }, moves);

@@ -5,7 +5,7 @@ use super::event::Judged;
 use super::guard::{Seen, Telling};
 use super::input::{CallNo, ProposedCall, ToolResult};
 use super::roster::ToolIdx;
-use crate::table::Name;
+use crate::table::{Name, StageId};
 use std::sync::Arc;
 
 /// How far a call is.
@@ -36,6 +36,8 @@ pub(super) struct Slot {
     /// The tool's name, resolved where it is known.
     pub name: Name,
     pub tool: Option<ToolIdx>,
+    /// The stage it was judged in.
+    pub stage: StageId,
     pub seen: Option<Seen>,
     pub judged: Judged,
     pub state: State,

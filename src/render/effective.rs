@@ -16,8 +16,7 @@ pub fn table(table: &Model) -> String {
     out.put("stagekeeper", "1");
     out.put("workflow", &scalar(table.workflow()));
     out.put_some("about", table.about.as_deref().map(scalar));
-    out.put_some("instructions", table.instructions.as_ref().map(said));
-    out.put("leave_by", &leave_by(table.stages.first().map(|s| s.leave_by).unwrap_or_default()));
+    out.put_or("instructions", table.instructions.as_ref().map(said), "the message `instructions`");
     out.put("expose", if table.expose == Expose::All { "all" } else { "stage" });
     out.put("batch", if table.batch == Batch::Partial { "partial" } else { "atomic" });
     limits(&mut out, table);
@@ -49,6 +48,9 @@ pub fn table(table: &Model) -> String {
     out.text
 }
 
+/// What a limit says that is not there.
+const NO_LIMIT: &str = "no limit";
+
 /// Lines of YAML at an indentation.
 struct Lines {
     text: String,
@@ -67,6 +69,14 @@ impl Lines {
         }
     }
 
+    /// A value, or a comment that says what its absence means.
+    fn put_or(&mut self, key: &str, value: Option<String>, absent: &str) {
+        match value {
+            Some(value) => self.put(key, &value),
+            None => self.put(&format!("# {key}"), absent),
+        }
+    }
+
     fn section(&mut self, key: &str, fill: impl FnOnce(&mut Self)) {
         let _ = writeln!(self.text, "{:1$}{key}:", "", self.indent);
         self.indent += 2;
@@ -79,10 +89,11 @@ fn limits(out: &mut Lines, table: &Model) {
     let limits = &table.limits;
     out.section("limits", |out| {
         out.put("calls_per_step", &limits.calls_per_step.to_string());
-        out.put_some("max_calls", limits.max_calls.map(|n| n.to_string()));
-        out.put_some("max_tokens", limits.max_tokens.map(|n| n.to_string()));
-        out.put_some("max_cost", limits.max_cost_micros.map(|n| format!("{}.{:06}", n / 1_000_000, n % 1_000_000)));
-        out.put_some("max_time", limits.max_time_ms.map(duration));
+        out.put_or("max_calls", limits.max_calls.map(|n| n.to_string()), NO_LIMIT);
+        out.put_or("max_tokens", limits.max_tokens.map(|n| n.to_string()), NO_LIMIT);
+        let cost = limits.max_cost_micros.map(|n| format!("{}.{:06}", n / 1_000_000, n % 1_000_000));
+        out.put_or("max_cost", cost, NO_LIMIT);
+        out.put_or("max_time", limits.max_time_ms.map(duration), NO_LIMIT);
         out.put("waiting_counts", &limits.waiting_counts.to_string());
         out.put("user_turns", &limits.user_turns.to_string());
     });
@@ -97,16 +108,16 @@ fn tool(out: &mut Lines, tool: &ToolEntry, table: &Model) {
             Effect::Stateful => "stateful",
         };
         out.put("effect", effect);
-        out.put_some("max_calls", tool.max_calls.map(|n| n.to_string()));
+        out.put_or("max_calls", tool.max_calls.map(|n| n.to_string()), NO_LIMIT);
         out.put("repeats", &tool.repeats.to_string());
         requires(out, &tool.requires, table);
         out.put("approval", if tool.approval { "always" } else { "never" });
         out.put("idempotent", &tool.idempotent.to_string());
         out.put_some("ignore_args", some(&tool.ignore_args, |a| scalar(a)));
         out.put_some("mask", some(&tool.mask, |r| scalar(r.as_str())));
-        out.put_some("max_chars", tool.max_chars.map(|n| n.to_string()));
-        out.put_some("failed_when", tool.failed_when.as_ref().map(|c| scalar(c.source())));
-        out.put_some("timeout", tool.timeout_ms.map(duration));
+        out.put_or("max_chars", tool.max_chars.map(|n| n.to_string()), NO_LIMIT);
+        out.put_or("failed_when", tool.failed_when.as_ref().map(|c| scalar(c.source())), "as the host says");
+        out.put_or("timeout", tool.timeout_ms.map(duration), "the runner's");
         out.put_some("every", tool.every_ms.map(duration));
         out.put_some("until", tool.until.as_ref().map(|c| scalar(c.source())));
         out.put_some("aliases", some(&tool.aliases, |a| scalar(a)));
@@ -151,7 +162,7 @@ fn stage(out: &mut Lines, stage: &Stage, id: StageId, table: &Model) {
     };
     out.put("allowed_tools", &allowed);
     out.put("max_steps", &stage.max_steps.to_string());
-    out.put_some("max_calls", stage.max_calls.map(|n| n.to_string()));
+    out.put_or("max_calls", stage.max_calls.map(|n| n.to_string()), NO_LIMIT);
     requires(out, &stage.requires, table);
     let next = match stage.next {
         Next::Stage(next) => stage_name(next, table),
@@ -170,7 +181,7 @@ fn stage(out: &mut Lines, stage: &Stage, id: StageId, table: &Model) {
     out.put("conversation", &stage.conversation.to_string());
     out.put("aside", &stage.aside.to_string());
     out.put("approval", if stage.approval { "always" } else { "never" });
-    out.put_some("model", stage.model.as_deref().map(scalar));
+    out.put_or("model", stage.model.as_deref().map(scalar), "the run's");
     if !stage.hints.is_empty() {
         out.section("hints", |out| stage.hints.iter().for_each(|(t, text)| out.put(&scalar(t.as_str()), &said(text))));
     }

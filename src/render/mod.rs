@@ -1,8 +1,8 @@
 //! Pure text out: one output format a file.
 
+pub mod draw;
 pub mod effective;
 pub mod problems;
-pub mod draw;
 pub mod story;
 
 pub use draw::{Picture, draw};

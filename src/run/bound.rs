@@ -20,8 +20,9 @@ pub(super) fn bounded(mut result: ToolResult) -> ToolResult {
 
 fn cut(text: &str) -> String {
     const HALF: usize = RESULT_BYTES / 2;
-    let head = text.floor_char_boundary(HALF);
-    let tail = text.ceil_char_boundary(text.len() - HALF);
+    let boundary = |at: &usize| text.is_char_boundary(*at);
+    let head = (0..=HALF).rev().find(boundary).unwrap_or_default();
+    let tail = (text.len() - HALF..text.len()).find(boundary).unwrap_or(text.len());
     let (start, end) = (text.get(..head).unwrap_or_default(), text.get(tail..).unwrap_or_default());
     format!("{start}\n… ({} of {} bytes left out) …\n{end}", tail - head, text.len())
 }

@@ -42,9 +42,11 @@ impl Job {
 
     /// Takes the next call off the queue if it may run beside others.
     pub(super) fn take_sharing(session: &Session, queue: &mut VecDeque<Ruling>) -> Option<Self> {
-        let next = queue.pop_front_if(|next| {
-            matches!(next.verdict, Verdict::Run(_)) && is_harmless(session.tool_entry(&next.tool))
-        })?;
+        let next = queue.front()?;
+        if !matches!(next.verdict, Verdict::Run(_)) || !is_harmless(session.tool_entry(&next.tool)) {
+            return None;
+        }
+        let next = queue.pop_front()?;
         match next.verdict {
             Verdict::Run(ticket) => Some(Self::new(session, ticket, &next.tool, &next.call)),
             _ => None,

@@ -83,12 +83,12 @@ impl<'r> Drive<'r> {
             if self.options.cancel.is_cancelled() {
                 return self.cancel(session);
             }
-            let goes_on = match session.outcome() {
-                outcome if outcome.is_none() || std::mem::take(&mut resumes) => {
+            let outcome = session.outcome().filter(|_| !std::mem::take(&mut resumes));
+            let goes_on = match outcome {
+                None => {
                     self.step(session).await?;
                     true
                 }
-                None => false,
                 Some(Outcome::AwaitingApproval) => self.admission(session).await?,
                 Some(Outcome::AwaitingUser) => self.user(session).await?,
                 Some(_) => false,
@@ -111,7 +111,9 @@ impl<'r> Drive<'r> {
 
     /// Cancels what is left; a run that has ended already stays as it ended.
     fn cancel(&mut self, session: &mut Session) -> Result<(), SinkError> {
-        session.cancel();
+        if session.outcome().is_none_or(Outcome::is_pause) {
+            session.cancel();
+        }
         self.keep(session)
     }
 

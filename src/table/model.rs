@@ -268,6 +268,12 @@ pub struct Stage {
 }
 
 impl Stage {
+    /// The line of its name in the file, from 1; 0 when the table was made by hand.
+    #[must_use]
+    pub fn line(&self) -> usize {
+        self.line
+    }
+
     /// Steps from the start: `max_steps`, and one more with `retry_fresh`.
     #[must_use]
     pub fn budget(&self) -> u32 {

@@ -21,6 +21,7 @@ pub const CODES: &[&str] = &[
     "empty-file",
     "empty-list",
     "empty-text",
+    "every-without-until",
     "expression-too-long",
     "file-too-large",
     "final-stage-one-step",

@@ -165,7 +165,6 @@ impl Scenario {
     }
 
     /// The session it plays in, not started.
-    #[must_use]
     pub fn session(&self, table: &StageTable) -> SessionBuilder {
         let mut builder = Session::builder(table, self.task.as_str()).observe(self.observe);
         for (name, value) in &self.facts {

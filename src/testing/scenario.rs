@@ -214,10 +214,12 @@ impl Parts {
 
     fn table_source(&mut self, value: &Node, text: &str, end: Option<u32>) -> TableSource {
         match value.scalar() {
-            Some(path) if path.is_empty() || path.len() > MAX_PATH => {
+            Some(path) if path.is_empty() || (path.len() > MAX_PATH && !path.contains('\n')) => {
                 self.reader.wrong(value.place, "this is no path of a table", "write a path relative to this file");
                 TableSource::Path(String::new())
             }
+            // A block of text is the table itself, a single line is its path.
+            Some(inline) if inline.contains('\n') => TableSource::Inline(inline.to_owned()),
             Some(path) => TableSource::Path(path.to_owned()),
             None => {
                 self.reader.entries(value, "`table`");

@@ -81,7 +81,6 @@ impl Header {
     }
 
     /// The run as it began, on `table` (the recorded one, or another to compare with).
-    #[must_use]
     pub fn session(&self, table: &StageTable) -> SessionBuilder {
         let mut builder = Session::builder(table, self.task.as_str()).run_id(&self.run).observe(self.observe);
         if let Some(tools) = &self.tools {

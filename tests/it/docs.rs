@@ -49,6 +49,77 @@ fn every_exit_code_is_described() {
     assert_eq!(page.matches("\n| ").count(), codes.len() + 1, "a row a code, and the head");
 }
 
+/// The checks in their public order, as `docs/concepts/one-call.md` tells them.
+#[test]
+fn every_check_of_a_call_is_told_in_its_order() {
+    use stagekeeper::Check;
+    let order = [
+        Check::Ended,
+        Check::Malformed,
+        Check::UnknownTool,
+        Check::NotAllowed,
+        Check::Requires,
+        Check::Deny,
+        Check::MaxCalls,
+        Check::Conservative,
+        Check::Depth,
+        Check::Reentry,
+        Check::Duplicate,
+        Check::Cycle,
+        Check::SameTool,
+        Check::CallsPerStep,
+        Check::Approval,
+    ];
+    let page = read("docs/concepts/one-call.md");
+    let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| ") && line.contains('`')).collect();
+    let mut before = (0, 0);
+    for check in order {
+        let name = format!("`{}`", check.as_str());
+        let row = rows.iter().position(|row| row.contains(&name)).unwrap_or_else(|| panic!("{name} is not told"));
+        let place = (row, rows[row].find(&name).unwrap());
+        assert!(place >= before, "{name} stands too early");
+        assert_eq!(rows[row].ends_with("| yes |"), check.is_violation(), "{name}");
+        before = place;
+    }
+}
+
+#[test]
+fn the_rust_of_the_readme_is_an_example_that_runs() {
+    let readme = read("README.md");
+    let block = readme.split("```rust\n").nth(1).unwrap().split("```").next().unwrap();
+    let example = read("docs/examples/embed.rs");
+    let mut lines = example.lines().map(str::trim);
+    for line in block.lines().map(str::trim) {
+        assert!(lines.any(|l| l == line), "the example lacks, or has elsewhere: {line}");
+    }
+}
+
+/// The table and the story of the README: the scenario that makes it stands beside it.
+#[cfg(feature = "cli")]
+#[test]
+fn the_story_of_the_readme_is_the_one_its_table_yields() {
+    use stagekeeper::StageTable;
+    use stagekeeper::testing::{Script, play};
+    let readme = read("README.md");
+    let block = |language: &str, n: usize| {
+        let fence = format!("```{language}\n");
+        readme.split(&fence).nth(n).unwrap_or_else(|| panic!("{language} {n}")).split("```").next().unwrap().to_owned()
+    };
+    let table = StageTable::parse(&block("yaml", 1)).unwrap();
+    assert!(block("yaml", 1).lines().count() <= 10);
+    let script = Script::new()
+        .tool("list_files", ["src/login.rs src/db.rs"])
+        .tool("read_file", ["name.chars().next().unwrap()"])
+        .call("read_file", r#"{"path":"src/login.rs"}"#)
+        .call("list_files", r#"{"path":"src"}"#)
+        .text("src/login.rs")
+        .call("read_file", r#"{"path":"src/login.rs"}"#)
+        .text("It unwraps the first character.")
+        .text("An empty name has no first character; do not unwrap it.");
+    let story = play(&table, "Login crashes on an empty name.", script).story();
+    assert_eq!(block("text", 1), story);
+}
+
 #[test]
 fn the_architecture_page_stays_short() {
     assert!(read("docs/architecture.md").lines().count() <= 150);

@@ -179,6 +179,7 @@ fn play(yaml: &str, acts: &[(Act, u8)]) -> Session {
     let first_system = session.view().system.to_owned();
     for (step, (act, pick)) in acts.iter().cycle().take(200).enumerate() {
         match session.outcome() {
+            Some(Outcome::AwaitingApproval) if matches!(act, Act::Cancel) => session.cancel(),
             Some(Outcome::AwaitingApproval) => {
                 for ruling in session.open_asks() {
                     let Verdict::Ask(ask) = ruling.verdict else { panic!("an open question that asks nothing") };

@@ -11,6 +11,7 @@ mod runner;
 mod scenarios;
 mod story;
 mod table_bad_input;
+mod table_meaning;
 mod table_problems;
 mod table_schema;
 mod table_valid;

@@ -733,3 +733,40 @@ async fn what_was_ended_is_not_run_again() {
     let report = run(runner([reply(&[("look", "{}")])], &tools), &mut session).await;
     assert_eq!((report.summary.outcome, report.summary.steps), (Some(Outcome::Completed), steps));
 }
+
+#[tokio::test]
+async fn the_control_tool_is_never_handed_to_the_host() {
+    let (tools, mut session) = (Tools::default(), session(TABLE));
+    let replies = [reply(&[("look", "{}"), ("advance", r#"{"summary": "Seen."}"#)])];
+    let report = run(runner(replies, &tools), &mut session).await;
+    assert_eq!(report.summary.outcome, Some(Outcome::Completed));
+    assert_eq!(report.summary.steps, 2);
+    assert_eq!(tools.log(), ">look <look closed");
+}
+
+#[tokio::test]
+async fn a_command_that_a_cancelled_run_was_waiting_for_is_ended() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = of_tools(&[("run_command", "write")], 3);
+    let mut session = session(&text);
+    let tools = stagekeeper::run::BuiltinTools::open(dir.path()).unwrap().commands(vec!["sh -c *".to_owned()]);
+    let command = json!({"command": "sh -c 'echo $$ > pid.part; mv pid.part pid; sleep 60; true'"}).to_string();
+    let cancel = Cancel::new();
+    let model = Says::boxed([reply(&[("run_command", &command)])]);
+    let runner = Runner::new(model, Box::new(tools)).cancel(cancel.clone());
+    let pid = dir.path().join("pid");
+    let begun = Instant::now();
+    let (report, ()) = tokio::join!(run(runner, &mut session), async {
+        while !pid.exists() {
+            assert!(begun.elapsed() < Duration::from_secs(20), "it did not begin");
+            sleep(Duration::from_millis(5)).await;
+        }
+        cancel.cancel();
+    });
+    assert_eq!(report.summary.outcome, Some(Outcome::Cancelled));
+    assert_eq!(report.not_closed, Vec::<String>::new());
+    let pid = std::fs::read_to_string(pid).unwrap();
+    let alive = std::process::Command::new("kill").args(["-0", pid.trim()]).output().unwrap();
+    assert!(!alive.status.success(), "it is gone when the run is over");
+    assert_eq!(report.summary.not_undone.len(), 1, "nobody knows whether it took effect");
+}

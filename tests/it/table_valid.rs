@@ -24,7 +24,13 @@ fn tables_of_real_jobs_load_and_only_warn() {
         }
     }
     said.sort();
-    insta::assert_snapshot!(said.join("\n"), @"fix_defect.yaml:10:3 write-without-bound the tool `edit_file` writes, and only the budgets of its stages limit how often");
+    assert_eq!(
+        said,
+        [
+            "fix_defect.yaml:10:3 write-without-bound the tool `edit_file` writes, and only the budgets of its stages limit how often",
+            "incident.yaml:9:34 every-without-until the tool `metrics_query` has `every`, but no `until`, so the host does not know when to stop and does not repeat",
+        ]
+    );
 }
 
 #[test]

@@ -157,13 +157,13 @@ pub(crate) static TOOL: Object = Object {
             "every",
             Shape::Duration,
             "the host does not repeat",
-            "On `poll`: the host repeats the call itself at this interval; the model sees the last result, for one step.",
+            "On `poll`, with `until`: the host repeats the call itself at this interval, at most `repeats` times; the model sees the last result, for one step.",
         ),
         key(
             "until",
             Shape::Expression,
-            "until `repeats` calls have run",
-            "On `poll` with `every`: an expression over `result` that stops the repeating.",
+            "",
+            "On `poll`, with `every`: an expression over `result` that ends the repeating.",
         ),
         key(
             "commands",

@@ -49,7 +49,7 @@ const ROOTS: &[(&str, &[&str], &str)] = &[
         &["text", "json.", "empty", "error", "chars"],
         "`result` is known to rules with `at: result` and to `failed_when`, `until` and facts `from: result`",
     ),
-    ("reply", &["text", "calls."], "`reply` is known to rules with `at: reply`"),
+    ("reply", &["text", "calls"], "`reply` is known to rules with `at: reply`"),
     ("stage", &["name", "step", "left"], "`stage` is known to goals, rules and messages"),
     ("run", &["step", "left", "calls"], "`run` is known to goals, rules and messages"),
     ("facts", &[], "`facts` are known to goals, rules and messages"),

@@ -79,6 +79,13 @@ impl Loader<'_> {
             let said = format!("{what} has `until`, but no `every`");
             self.report.error("bad-combination", field.place, said, "say how often to ask: `every: 15s`");
         }
+        if let (None, Some(field)) = (fields.get("until"), fields.get("every")) {
+            let said = format!(
+                "{what} has `every`, but no `until`, so the host does not know when to stop and does not repeat"
+            );
+            let help = "say what to wait for, such as `until: result.json.state != \"RUNNING\"`, or leave `every` out";
+            self.report.warning("every-without-until", field.place, said, help);
+        }
     }
 
     fn bounded_write(&mut self, fields: &Fields<'_>, tool: &ToolEntry, entry: &Entry, what: &str) {

@@ -70,8 +70,7 @@ fn by_kind(kind: &ErrorKind) -> Option<(&'static str, String, &'static str)> {
 fn unclosed(text: &str, line: usize) -> Option<(usize, usize)> {
     let first = line.saturating_sub(LOOKED_BACK);
     let above: Vec<&str> = text.lines().skip(first.saturating_sub(1)).take(line.saturating_sub(first.max(1))).collect();
-    let from_end = above.iter().rev().zip(1..).find_map(|(shown, back)| Some((line - back, open_bracket(shown)?)));
-    from_end
+    above.iter().rev().zip(1..).find_map(|(shown, back)| Some((line - back, open_bracket(shown)?)))
 }
 
 fn colon_kind(kind: &ErrorKind) -> bool {

@@ -14,6 +14,16 @@ fn a_sound_table_as_json() {
 }
 
 #[test]
+fn what_holds_is_shown_as_a_table_that_means_the_same() {
+    let shop = Shop::new();
+    compare("check_show", &shop.told(&["check", "diagnose.yaml", "--show"]));
+    let shown = shop.output(&["check", "diagnose.yaml", "--show"]).stdout;
+    shop.write("shown.yaml", &String::from_utf8(shown).unwrap());
+    let again = shop.output(&["check", "shown.yaml", "--show"]).stdout;
+    assert_eq!(String::from_utf8(again).unwrap(), shop.read("shown.yaml"));
+}
+
+#[test]
 fn a_broken_table_tells_every_problem_with_its_place() {
     let shop = Shop::new();
     shop.write("broken.yaml", BROKEN);
