@@ -312,16 +312,16 @@ impl Plan {
                 };
                 let tool = tool?;
                 let seen = to.core.seen(self.cx(), no, call.identity?, tool);
-                let pending = Pending { call, tool, seen, how };
+                let judged_in = to.core.stage;
+                let pending = Pending { call, tool, stage: judged_in, seen, how };
                 if how == How::Running {
-                    self.check_start(&state.core, to.core.stage, tool, &mut to.monitor, &mut broken);
+                    self.check_start(&state.core, judged_in, tool, &mut to.monitor, &mut broken);
                 }
                 if self.precision.unmerged {
                     to.queue.push(pending);
                     return Some((what(None, None), to, broken));
                 }
                 let person = self.person(&pending, tape);
-                let judged_in = to.core.stage;
                 if person.is_none_or(|p| p == Person::Yes) {
                     if person.is_some() {
                         self.check_start(&state.core, judged_in, tool, &mut to.monitor, &mut broken);
@@ -330,10 +330,8 @@ impl Plan {
                     return Some((what(Some(came_to), person), to, broken));
                 }
                 to.refused |= person == Some(Person::No);
-                if self.is_counted(tool) && !to.given_back.contains(&tool) {
-                    to.given_back.push(tool);
-                } else if self.is_counted(tool) {
-                    to.given_back.push(tool);
+                if self.is_counted(tool) {
+                    to.given_back.push((tool, judged_in));
                 }
                 Some((what(None, person), to, broken))
             });
@@ -430,12 +428,12 @@ impl Plan {
                 let person = self.person(&pending, tape);
                 let came_to = if person.is_none_or(|p| p == Person::Yes) {
                     if person.is_some() {
-                        self.check_start(&state.core, state.core.stage, pending.tool, &mut to.monitor, &mut broken);
+                        self.check_start(&state.core, pending.stage, pending.tool, &mut to.monitor, &mut broken);
                     }
                     to.aim = to.core.stage;
                     self.answer(&mut to, &pending, tape)?
                 } else {
-                    to.core.not_approved(&pending.call, person == Some(Person::No));
+                    to.core.not_approved(&pending.call, pending.stage, person == Some(Person::No));
                     CameTo::default()
                 };
                 self.check_steps(&state.core, &to.core, false, &mut broken);
@@ -464,9 +462,9 @@ impl Plan {
         if let Some(late) = to.late.take() {
             late.lay_over(&mut to.core);
         }
-        for tool in std::mem::take(&mut to.given_back) {
+        for (tool, stage) in std::mem::take(&mut to.given_back) {
             let call = Proposed { no: CallNo(0), what: Some(Target::Tool(tool)), identity: None };
-            to.core.not_approved(&call, false);
+            to.core.not_approved(&call, stage, false);
         }
         to.core.reply.violation |= std::mem::take(&mut to.refused);
         to.phase = Phase::Idle;

@@ -276,11 +276,15 @@ pub fn encode<W: Identities + Keyed>(state: &State<W>, out: &mut Bytes) {
     if *phase != Phase::Idle {
         out.num(aim.0.into());
         out.num((*calls).into());
-        out.list(given_back, |out, tool| out.num(tool.0.into()));
+        out.list(given_back, |out, (tool, stage)| {
+            out.num(tool.0.into());
+            out.num(stage.0.into());
+        });
         out.list(queue, |out, pending| {
-            let Pending { call: Proposed { no: _, what, identity }, tool, seen, how } = pending;
+            let Pending { call: Proposed { no: _, what, identity }, tool, stage, seen, how } = pending;
             let Seen { no: _, identity: _, effect: _, repeats: _, unsettled } = seen;
             out.num(tool.0.into());
+            out.num(stage.0.into());
             out.num(match what {
                 None => 0,
                 Some(Target::Advance) => 1,

@@ -26,6 +26,8 @@ pub struct Pending {
     pub call: Proposed,
     /// Its tool.
     pub tool: ToolIdx,
+    /// The stage it was judged in.
+    pub stage: StageId,
     /// What the guards know of it.
     pub seen: Seen,
     /// It runs, waits for a person, or is answered from memory with this result.
@@ -106,9 +108,9 @@ pub struct State<W> {
     pub queue: Vec<Pending>,
     /// The stage in which this reply's results are applied.
     pub aim: StageId,
-    /// A person said no in this reply, and to calls of which tools (where they are counted).
+    /// A person said no in this reply, and to calls of which tools, judged where (as far as they are counted).
     pub refused: bool,
-    pub given_back: Vec<ToolIdx>,
+    pub given_back: Vec<(ToolIdx, StageId)>,
     pub monitor: Monitor,
     /// Conditions that are fixed by now.
     pub fixed: Chosen,
