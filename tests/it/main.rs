@@ -30,3 +30,4 @@ mod table_valid;
 mod testing_files;
 mod tools;
 mod trace;
+mod verify;
