@@ -1,6 +1,18 @@
 //! One binary for all integration tests: one module a subject.
 
 mod arrows;
+//! All integration tests in one binary: one module a subject.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a test that panics has failed, which is what it is for"
+)]
+
+mod arrows;
+#[cfg(feature = "audit")]
 mod audit;
 mod cli;
 mod docs;
@@ -18,3 +30,4 @@ mod table_valid;
 mod testing_files;
 mod tools;
 mod trace;
+mod verify;
