@@ -137,9 +137,10 @@ impl Plan {
         for (at, guarantee) in self.table.guarantees.iter().enumerate() {
             let holds = match guarantee {
                 Guarantee::Never { tool, before: first } if tool.matches(&name) => {
-                    let mut awaited = before.tools.iter().enumerate().filter(|(t, _)| {
-                        u16::try_from(*t).is_ok_and(|t| first.matches(&self.roster.name(ToolIdx(t))))
-                    });
+                    let mut awaited =
+                        before.tools.iter().enumerate().filter(|(t, _)| {
+                            u16::try_from(*t).is_ok_and(|t| first.matches(&self.roster.name(ToolIdx(t))))
+                        });
                     awaited.any(|(_, state)| state.succeeded)
                 }
                 Guarantee::AtMost { tool, times } if tool.matches(&name) => {

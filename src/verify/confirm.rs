@@ -22,9 +22,9 @@ pub fn breaks(table: &StageTable, property: Property, played: &Played) -> bool {
     let started = started(played);
     match property {
         Property::Ceiling => summary.steps > table.ceiling(),
-        Property::InStage => started.iter().any(|call| {
-            table.stages.iter().any(|s| s.name == call.stage && !s.allowed.allows(&call.tool))
-        }),
+        Property::InStage => started
+            .iter()
+            .any(|call| table.stages.iter().any(|s| s.name == call.stage && !s.allowed.allows(&call.tool))),
         Property::Calls => {
             let over = |call: &Started| {
                 let runs = started.iter().filter(|c| c.tool == call.tool).count();
@@ -53,9 +53,7 @@ fn broken(table: &StageTable, guarantee: &Guarantee, played: &Played, started: &
         Guarantee::Never { tool, before } => {
             started.iter().any(|c| tool.matches(&c.tool) && !c.succeeded.iter().any(|s| before.matches(s)))
         }
-        Guarantee::AtMost { tool, times } => {
-            started.iter().filter(|c| tool.matches(&c.tool)).count() > *times as usize
-        }
+        Guarantee::AtMost { tool, times } => started.iter().filter(|c| tool.matches(&c.tool)).count() > *times as usize,
         Guarantee::Within { steps, .. } => summary.steps > *steps,
         Guarantee::OnlyIn { tool, stage } => {
             let only = table.stages.get(stage.index()).map(|s| &s.name);
@@ -65,10 +63,11 @@ fn broken(table: &StageTable, guarantee: &Guarantee, played: &Played, started: &
             let outside = summary.limit.as_ref().is_some_and(|l| {
                 matches!(l.kind, LimitKind::Tokens | LimitKind::Cost | LimitKind::Time | LimitKind::UserTurns)
             });
-            let ended = summary.outcome.is_some_and(|o| {
-                !o.is_pause() && !matches!(o, Outcome::Declined | Outcome::ContextOverflow)
-            });
-            let wanted: Vec<&Name> = stages.iter().filter_map(|s| table.stages.get(s.index())).map(|s| &s.name).collect();
+            let ended = summary
+                .outcome
+                .is_some_and(|o| !o.is_pause() && !matches!(o, Outcome::Declined | Outcome::ContextOverflow));
+            let wanted: Vec<&Name> =
+                stages.iter().filter_map(|s| table.stages.get(s.index())).map(|s| &s.name).collect();
             let reached =
                 played.events().any(|e| matches!(e, Event::StageEntered { stage, .. } if wanted.contains(&stage)));
             ended && !outside && !reached

@@ -283,7 +283,8 @@ impl Plan {
                 let number = if W::EXACT { identity } else { state.calls };
                 let own = tool.map_or(0, |t| u128::from(t.0) + 1) << 8 | u128::from(number);
                 let no = CallNo(u32::from(to.calls));
-                let call = Proposed { no, what: tool.map(Target::Tool), identity: (!malformed).then_some(Identity(own)) };
+                let call =
+                    Proposed { no, what: tool.map(Target::Tool), identity: (!malformed).then_some(Identity(own)) };
                 to.core.watch.prepare(*say, Then::Nothing);
                 let judgement = to.core.judge(self.cx(), &call, tape);
                 let asked = to.core.watch.asked();
@@ -402,8 +403,11 @@ impl Plan {
     fn result<W: Explored>(&self, to: &State<W>, tool: ToolIdx, tape: &mut Tape<'_>) -> CameTo {
         let name = self.roster.name(tool);
         let clears = self.table.facts.iter().any(|f| f.cleared_by.iter().any(|p| p.matches(&name)));
-        let learns: Vec<FactId> =
-            self.learned_from(tool).into_iter().filter(|f| self.reads_fact(to.core.stage, *f) || to.aim != to.core.stage).collect();
+        let learns: Vec<FactId> = self
+            .learned_from(tool)
+            .into_iter()
+            .filter(|f| self.reads_fact(to.core.stage, *f) || to.aim != to.core.stage)
+            .collect();
         let read = self.fails || self.past || clears || self.succeeded.get(tool.index()).copied().unwrap_or(false);
         let kinds = match (read || W::EXACT || !learns.is_empty(), clears || W::EXACT) {
             (false, _) => 1,

@@ -82,7 +82,8 @@ fn canonical_past(past: &Past, plan: &Plan) -> Past {
         let mut known: Vec<(&crate::table::Name, bool)> = calls.iter().map(|r| (&r.tool, r.succeeded)).collect();
         known.sort();
         known.dedup();
-        let again = |(tool, succeeded): (&crate::table::Name, bool)| Ran { tool: tool.clone(), args: Value::Null, succeeded };
+        let again =
+            |(tool, succeeded): (&crate::table::Name, bool)| Ran { tool: tool.clone(), args: Value::Null, succeeded };
         known.into_iter().map(again).collect::<Vec<Ran>>()
     };
     let mut shorter = Past::of(short(&past.earlier()));

@@ -3,9 +3,7 @@
 use super::plan::Plan;
 use crate::engine::args::Identity;
 use crate::engine::core::{Conditions, Core, Truth};
-use crate::engine::guard::{
-    Done, Fired, Guard, Identities, Look, Noted, Seen, Telling, Then, Watch,
-};
+use crate::engine::guard::{Done, Fired, Guard, Identities, Look, Noted, Seen, Telling, Then, Watch};
 use crate::engine::input::CallNo;
 use crate::table::model::{Action, Effect, Guards, Mode};
 use crate::table::{FactId, RuleId};

@@ -118,7 +118,8 @@ impl Plan {
 
     fn count_tools(&mut self, samples: &[bool]) {
         let table = &self.table;
-        let proven = table.stages.iter().any(|s| s.guards.conservative.mode == Mode::On && s.guards.conservative.proven);
+        let proven =
+            table.stages.iter().any(|s| s.guards.conservative.mode == Mode::On && s.guards.conservative.proven);
         let awaited = |name: &str| {
             table.guarantees.iter().any(|g| matches!(g, Guarantee::Never { before, .. } if before.matches(name)))
         };
@@ -167,10 +168,7 @@ impl Plan {
         let fact_ahead = |stages: &[bool], tools: &[bool], fact: FactId| {
             let needs = |requires: &[(FactId, crate::table::script::Text)]| requires.iter().any(|(f, _)| *f == fact);
             here(stages, &|s| needs(&s.requires))
-                || self
-                    .idx()
-                    .zip(tools)
-                    .any(|(tool, ahead)| *ahead && needs(&self.roster.entry(table, tool).requires))
+                || self.idx().zip(tools).any(|(tool, ahead)| *ahead && needs(&self.roster.entry(table, tool).requires))
                 || self.known.iter().flatten().any(|k| k.facts.contains(&fact))
         };
         let facts = || (0..table.facts.len()).filter_map(|f| u16::try_from(f).ok().map(FactId));
@@ -237,7 +235,8 @@ impl Plan {
 
     /// Whether a tool can still be called.
     pub fn calls_tool(&self, from: StageId, tool: usize) -> bool {
-        self.precision.unmerged || self.tools_ahead.get(from.index()).and_then(|t| t.get(tool)).copied().unwrap_or(false)
+        self.precision.unmerged
+            || self.tools_ahead.get(from.index()).and_then(|t| t.get(tool)).copied().unwrap_or(false)
     }
 }
 
@@ -269,7 +268,8 @@ fn ahead(table: &StageTable) -> Vec<Vec<bool>> {
     }
     close(&mut leads);
     // An aside that goes back leads to every stage from which it can be entered.
-    let backs: Vec<usize> = (0..count).filter(|at| stage_of(table, id(*at)).is_some_and(|s| s.next == Next::Back)).collect();
+    let backs: Vec<usize> =
+        (0..count).filter(|at| stage_of(table, id(*at)).is_some_and(|s| s.next == Next::Back)).collect();
     for back in backs {
         for from in 0..count {
             let enters = leads.get(from).and_then(|l| l.get(back)).copied().unwrap_or(false);

@@ -93,13 +93,8 @@ pub fn prove(table: &StageTable, options: &mut Options<'_>) -> Proof {
         }
     }
     let suspected: Vec<Property> = found.broken.iter().map(|v| v.property).collect();
-    let mut proof = Proof {
-        states: found.states,
-        edges: found.edges,
-        bytes: found.bytes,
-        abstracted,
-        ..Proof::default()
-    };
+    let mut proof =
+        Proof { states: found.states, edges: found.edges, bytes: found.bytes, abstracted, ..Proof::default() };
     let mut refuted = refute(table, &suspected, options);
     for property in all {
         let said = property.said(table);

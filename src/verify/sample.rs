@@ -85,7 +85,9 @@ mod tests {
 
     #[test]
     fn a_sample_of_a_regex_matches_it() {
-        for pattern in [r"[\w.+-]+@[\w-]+\.[\w.]+", "test result: ok", r#""state":\s*"DONE""#, r"(gen/[\w./-]+)", "a|b{3}"] {
+        for pattern in
+            [r"[\w.+-]+@[\w-]+\.[\w.]+", "test result: ok", r#""state":\s*"DONE""#, r"(gen/[\w./-]+)", "a|b{3}"]
+        {
             let text = of_regex(pattern).unwrap();
             assert!(regex::Regex::new(pattern).unwrap().is_match(&text), "{pattern}: {text}");
         }

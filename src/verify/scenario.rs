@@ -4,8 +4,8 @@ use super::plan::Plan;
 use super::sample;
 use super::state::{Act, CameTo, Person, Shape, What};
 use crate::engine::roster::ADVANCE;
-use crate::table::model::FactDecl;
 use crate::table::FactId;
+use crate::table::model::FactDecl;
 use crate::testing::Played;
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -248,7 +248,9 @@ fn quoted(text: &str) -> String {
     let plain = text.starts_with(|c: char| c.is_ascii_alphabetic())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, ' ' | '_' | '-' | '.' | '/'))
         && !text.ends_with(' ')
-        && !matches!(text.to_ascii_lowercase().as_str(), "yes" | "no" | "true" | "false" | "null" | "on" | "off" | "y" | "n");
+        && !matches!(
+            text.to_ascii_lowercase().as_str(),
+            "yes" | "no" | "true" | "false" | "null" | "on" | "off" | "y" | "n"
+        );
     if plain { text.to_owned() } else { Value::from(text).to_string() }
 }
-

@@ -137,7 +137,8 @@ fn tokens(source: &str) -> Option<Vec<Token>> {
                 (Token::Text(text.to_owned()), end + 2)
             }
             c if c.is_ascii_alphabetic() => {
-                let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '.')).unwrap_or(rest.len());
+                let end =
+                    rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '.')).unwrap_or(rest.len());
                 (Token::Word(rest.get(..end)?.to_owned()), end)
             }
             c if c.is_ascii_digit() => {

@@ -44,7 +44,11 @@ fn failure_while_open() {
         println!("{:?} {:?}", s.apply(Input::Reply(call(n))).map(|_| ()), s.outcome());
         s.provider_failed(false, "x");
         let no = stagekeeper::CallNo(n + 1);
-        println!("{:?} {:?}", s.apply(Input::Result { call: no, result: stagekeeper::ToolResult::ok("fine") }).map(|_| ()), s.outcome());
+        println!(
+            "{:?} {:?}",
+            s.apply(Input::Result { call: no, result: stagekeeper::ToolResult::ok("fine") }).map(|_| ()),
+            s.outcome()
+        );
     }
     println!("{}", s.summary());
 }
