@@ -1,3 +1,6 @@
+//! One binary for all integration tests: one module a subject.
+
+mod arrows;
 //! All integration tests in one binary: one module a subject.
 #![allow(
     clippy::unwrap_used,
@@ -27,3 +30,4 @@ mod table_valid;
 mod testing_files;
 mod tools;
 mod trace;
+mod verify;
