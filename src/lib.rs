@@ -14,6 +14,7 @@ pub mod run;
 pub mod table;
 pub mod testing;
 pub mod trace;
+pub mod verify;
 
 pub use engine::input::{CallNo, Finish, Input, ProposedCall, Reply, Status, ToolResult, Usage};
 pub use engine::outcome::{Limit, LimitKind, Outcome};

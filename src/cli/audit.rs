@@ -87,11 +87,11 @@ pub(super) fn run(args: &Args) -> Result<u8, Failure> {
     let workers = std::thread::available_parallelism().map_or(1, NonZero::get);
     let scores = score(&table, sources, args.by.into(), workers);
     progress.finish_and_clear();
-    out::data(&printed(&scores.groups, args.format))?;
     say_unread(&scores);
     if scores.groups.is_empty() {
         return Err(Failure::unexpected("no run could be read"));
     }
+    out::data(&printed(&scores.groups, args.format))?;
     Ok(exit::OK)
 }
 
@@ -140,7 +140,7 @@ fn say_unread(scores: &Scores) {
         out::say(&format!("and {} more\n", scores.unread_in_all - shown));
     }
     if shown > 0 {
-        out::say(&format!("{} lines or runs could not be read; they are in no count\n", scores.unread_in_all));
+        out::say(&format!("not read, or not in full: {}\n", scores.unread_in_all));
     }
 }
 

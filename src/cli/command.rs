@@ -1,7 +1,7 @@
 //! The verbs and how each ends.
 
 use super::failure::Failure;
-use super::{audit, check, draw, exit, logs, new, out, replay, run, schema, test};
+use super::{audit, check, draw, exit, logs, new, out, replay, run, schema, test, verify};
 use clap::Parser as _;
 use std::process::ExitCode;
 
@@ -28,6 +28,7 @@ enum Verb {
     Schema(schema::Args),
     Run(run::Args),
     Test(test::Args),
+    Verify(verify::Args),
     Replay(replay::Args),
     Audit(audit::Args),
 }
@@ -65,6 +66,7 @@ impl Verb {
             Self::Schema(args) => schema::run(args),
             Self::Run(args) => run::run(args),
             Self::Test(args) => test::run(args),
+            Self::Verify(args) => verify::run(args),
             Self::Replay(args) => replay::run(args),
             Self::Audit(args) => audit::run(args),
         }

@@ -70,20 +70,17 @@ pub(super) fn run(args: &Args) -> Result<u8, Failure> {
         Format::Junit => report::junit(&tested),
         Format::Github => report::github(&tested),
     })?;
-    Ok(code(&tested, args.update))
+    Ok(code(&tested))
 }
 
-/// Invalid files first, since what they would have tested is unknown.
-fn code(tested: &[Tested], updated: bool) -> u8 {
-    let expectation_failed =
-        |t: &Tested| matches!(&t.result, TestResult::Played { line, .. } if !line.failures.is_empty());
-    if tested.iter().any(|t| t.verdict() == Verdict::Invalid) {
-        exit::TABLE
-    } else if tested.iter().any(|t| if updated { expectation_failed(t) } else { t.verdict() == Verdict::Differs }) {
-        exit::DIFFERS
-    } else {
-        exit::OK
-    }
+/// The highest code of any scenario.
+fn code(tested: &[Tested]) -> u8 {
+    let codes = tested.iter().map(|one| match one.verdict() {
+        Verdict::Pass => exit::OK,
+        Verdict::Invalid => exit::TABLE,
+        Verdict::Differs => exit::DIFFERS,
+    });
+    codes.max().unwrap_or(exit::OK)
 }
 
 fn test(path: &Path, snapshot: Option<&Path>, update: bool) -> Result<Tested, Failure> {
@@ -99,12 +96,13 @@ fn test(path: &Path, snapshot: Option<&Path>, update: bool) -> Result<Tested, Fa
         Some(at) if at.exists() => Some(read(at, MAX_SNAPSHOT)?),
         _ => None,
     };
-    let tested = Tested::played(&scenario, &played, snapshot.map(|_| stored.as_deref()));
+    let mut tested = Tested::played(&scenario, &played, snapshot.map(|_| stored.as_deref()));
     if let Some(at) = snapshot.filter(|_| update)
         && snapshot::compare(stored.as_deref(), &played.story()) != snapshot::State::Same
     {
         let text = snapshot::file(stored.as_deref(), &file, &played.story());
         files::write_with_folders(at, &text)?;
+        tested.was_written();
     }
     Ok(tested)
 }

@@ -11,7 +11,7 @@ use super::nest::Under;
 use super::outcome::Outcome;
 use super::past::Ran;
 use super::roster::{ADVANCE, Resolved};
-use super::scene::{ResultSeen, Scene};
+use super::scene::{Names, ResultSeen, Scene, moment};
 use super::slot::{Brief, Kept, Slot, State};
 use super::speak::{DELIMITER, head_and_tail, shortened};
 use super::summary::Standing;
@@ -37,6 +37,12 @@ struct Looked {
     resolved: Resolved,
     name: Name,
     why_malformed: String,
+}
+
+impl Looked {
+    fn moment(&self) -> Names {
+        moment(Some((&self.name, &self.call.arguments)), None, None)
+    }
 }
 
 /// A result as conditions see it.
@@ -77,7 +83,8 @@ impl Frame {
     fn refuse_all(&mut self, reply: &Reply) {
         self.slots.clear();
         for looked in self.look_up(reply) {
-            let (_, hint) = self.refusal(Check::Ended, &Because::Itself, &looked.name, &looked.resolved, "");
+            let (_, hint) =
+                self.refusal(Check::Ended, &Because::Itself, &looked.name, &looked.resolved, "", &Names::new);
             let judged = Judged::Refuse { check: Check::Ended, violation: false, by: None, hint: hint.clone() };
             let state = State::Answered(hint.into(), true);
             self.slots.push(Slot {
@@ -142,7 +149,7 @@ impl Frame {
         if facts.text {
             self.events.push(Event::TextSaid { text: shortened(reply.text.trim(), MAX_SHOWN) });
         }
-        let hints = self.tell_notes(None);
+        let hints = self.tell_notes(None, &|| moment(None, None, Some((&reply.text, reply.calls.len()))));
         self.after.extend(hints);
     }
 
@@ -212,7 +219,7 @@ impl Frame {
         let (judged, state) = self.word(&judgement, &looked);
         self.count(&counted, &judged);
         self.judged_event(no, &looked, counted, &judged, &judgement);
-        let hints = self.tell_notes(Some(no));
+        let hints = self.tell_notes(Some(no), &|| looked.moment());
         let (tool, seen) = match (looked.proposed.what, looked.proposed.identity) {
             (Some(Target::Tool(tool)), Some(id)) => (Some(tool), Some(self.core.seen(self.cx(), no, id, tool))),
             _ => (None, None),
@@ -273,7 +280,10 @@ impl Frame {
             }
             Judgement::Share(of) => (Judged::Reuse { of: *of, check: Check::Duplicate }, State::Shared(*of)),
             Judgement::Refuse(check, because) => {
-                let (by, hint) = self.refusal(*check, because, &looked.name, &looked.resolved, &looked.why_malformed);
+                let (by, hint) =
+                    self.refusal(*check, because, &looked.name, &looked.resolved, &looked.why_malformed, &|| {
+                        looked.moment()
+                    });
                 let leaving = looked.proposed.what == Some(Target::Advance) && *check == Check::Requires;
                 let violation = check.is_violation() && !leaving;
                 let state = State::Ready(hint.as_str().into(), true);
@@ -283,7 +293,7 @@ impl Frame {
                 let (by, question) = match because {
                     Because::Rule(rule) => {
                         let text = match self.table.rules.get(rule.index()).map(|r| &r.action) {
-                            Some(crate::table::model::Action::Ask(text)) => self.text(text),
+                            Some(crate::table::model::Action::Ask(text)) => self.rule_text(text, &|| looked.moment()),
                             _ => String::new(),
                         };
                         (self.rule_name(*rule).to_string(), text)
@@ -367,7 +377,7 @@ impl Frame {
         let (name, proposed, stage) = (slot.name.clone(), slot.proposed, slot.stage);
         let text = if say == Say::RefusedGrant {
             let grant = Because::Grant(self.share.unwrap_or_default());
-            self.refusal(Check::Grant, &grant, &name, &Resolved::Unknown(Vec::new()), "").1
+            self.refusal(Check::Grant, &grant, &name, &Resolved::Unknown(Vec::new()), "", &Names::new).1
         } else {
             self.say(say, || vec![("tool", (&*name).into())])
         };
@@ -381,9 +391,15 @@ impl Frame {
             counts.run = counts.run.saturating_sub(1);
             counts.refused += 1;
         }
-        if let Some(slot) = self.slots.iter_mut().find(|s| s.no == no) {
-            slot.state = State::Ready(text.into(), true);
-        }
+        let Some(slot) = self.slots.iter_mut().find(|s| s.no == no) else { return };
+        slot.state = State::Ready(text.into(), true);
+        let args = slot.call.arguments.clone();
+        let came_to = match say {
+            Say::RefusedApproval => "a person said no",
+            Say::Unanswered => "nobody said yes",
+            _ => "not started",
+        };
+        self.note_brief(&name, &args, came_to.to_owned());
     }
 
     /// Answers what is still open: running calls with an unknown end, questions with a no that is nobody's.
@@ -522,7 +538,7 @@ impl Frame {
         }
         let failed = as_seen.error;
         let print = print_of(&as_seen.text, &entry.mask, result.status, failed);
-        scene.result = Some(as_seen);
+        scene.result = Some(as_seen.clone());
         let learned = if failed { Vec::new() } else { scene.learn_from_result(core, &name) };
         let unknown = result.status == Status::Unknown;
         let done = Done { failed, unknown, result: print, from_memory: false };
@@ -548,7 +564,7 @@ impl Frame {
         }
         let fails = self.core.tool(tool).fails;
         let told = self.tell_fired(no, &name, &noted, fails);
-        hints.extend(self.tell_notes(Some(no)));
+        hints.extend(self.tell_notes(Some(no), &|| moment(Some((&name, &args)), Some(&as_seen), None)));
         hints.extend(told);
         self.keep(no, Kept { text: Arc::clone(&shown), print, failed });
         if effect == Effect::Write && (!failed || unknown) && self.writes.len() < MAX_STANDING {

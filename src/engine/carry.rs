@@ -5,7 +5,7 @@ use super::frame::Frame;
 use super::guard::{Guard, Identities};
 use super::input::CallNo;
 use super::outcome::{LimitKind, Outcome};
-use super::scene::Scene;
+use super::scene::{Names, Scene};
 use super::settle::{By, Move, Saying};
 use crate::table::messages::Message as Say;
 use crate::table::model::{At, Expose, FactFrom};
@@ -50,7 +50,7 @@ impl Frame {
             let cx = super::core::Context { table, roster, observe: *observe };
             let mut scene = Scene::new(cx, task, assume);
             core.ask_rules(cx, At::Step, None, &mut scene);
-            let hints = self.tell_notes(None);
+            let hints = self.tell_notes(None, &Names::new);
             self.after.extend(hints);
             if let Some((keep, rule)) = self.core.reply.forget.take() {
                 self.forget(keep, rule);
@@ -314,7 +314,7 @@ impl Frame {
         for (fact, value) in learned {
             core.set_fact(cx, fact, Some(value));
         }
-        self.tell_notes(None);
+        self.tell_notes(None, &Names::new);
     }
 
     pub(super) fn host_fact(&mut self, name: &str, value: Option<serde_json::Value>) {

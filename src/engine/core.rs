@@ -253,18 +253,18 @@ pub struct Core<W = Watch> {
     pub life: Life,
     /// The current stage.
     pub stage: StageId,
-    pub(super) spent: Vec<u32>,
-    pub(super) widened: Vec<u32>,
-    pub(super) entered: Vec<u32>,
-    pub(super) stage_calls: Vec<u32>,
-    pub(super) came_from: Vec<(StageId, StageId)>,
-    pub(super) retried: Vec<StageId>,
-    pub(super) extended: Vec<RuleId>,
+    pub(crate) spent: Vec<u32>,
+    pub(crate) widened: Vec<u32>,
+    pub(crate) entered: Vec<u32>,
+    pub(crate) stage_calls: Vec<u32>,
+    pub(crate) came_from: Vec<(StageId, StageId)>,
+    pub(crate) retried: Vec<StageId>,
+    pub(crate) extended: Vec<RuleId>,
     /// Steps charged.
     pub steps: u32,
     /// Calls judged *run*.
     pub calls: u32,
-    pub(super) tools: Vec<ToolState>,
+    pub(crate) tools: Vec<ToolState>,
     /// The facts by id.
     pub facts: Vec<Option<Value>>,
     /// Violations in replies, in a row.
@@ -274,28 +274,28 @@ pub struct Core<W = Watch> {
     /// Rollbacks so far.
     pub rollbacks: u32,
     /// The last reply was silent.
-    pub(super) silent: bool,
+    pub(crate) silent: bool,
     /// The model was told once that nothing has been looked at yet.
-    pub(super) nudged: bool,
+    pub(crate) nudged: bool,
     /// Something ran, or was answered from memory, since the stage was entered.
-    pub(super) ran_here: bool,
+    pub(crate) ran_here: bool,
     /// What ran, for conditions.
     pub past: Past,
     /// The identity guards.
     pub watch: W,
-    pub(super) streak: Streak,
+    pub(crate) streak: Streak,
     /// Input and output tokens.
     pub tokens: (u64, u64),
-    pub(super) cost_micros: u64,
-    pub(super) time_ms: u64,
-    pub(super) user_turns: u32,
+    pub(crate) cost_micros: u64,
+    pub(crate) time_ms: u64,
+    pub(crate) user_turns: u32,
     /// The run is closing.
     pub closing: Option<Closing>,
     /// The view was shortened once because it did not fit.
-    pub(super) shortened: bool,
+    pub(crate) shortened: bool,
     /// A stage that a person has to admit the run to, and how it was to be entered.
     pub admission: Option<(StageId, super::settle::By)>,
-    pub(super) cancelled: bool,
+    pub(crate) cancelled: bool,
     /// The reply under way.
     pub reply: ReplyState,
     /// What to make events of, taken by the session.

@@ -5,6 +5,7 @@ use super::event::{EnteredBy, Event};
 use super::guard::Watch;
 use super::input::CallNo;
 use super::roster::{ADVANCE, Roster};
+use super::scene::Names;
 use super::settle::By;
 use super::slot::{Brief, Kept, Slot};
 use super::summary::{Standing, ToolCounts};
@@ -195,7 +196,7 @@ impl Frame {
     pub(super) fn with_core<T>(&mut self, decide: impl FnOnce(&mut Core<Watch>, Context<'_>) -> T) -> T {
         let cx = Context { table: &self.table, roster: &self.roster, observe: self.observe };
         let decided = decide(&mut self.core, cx);
-        let hints = self.tell_notes(None);
+        let hints = self.tell_notes(None, &Names::new);
         self.after.extend(hints);
         decided
     }
@@ -227,7 +228,7 @@ impl Frame {
     }
 
     /// Makes events of what the core noted; returns the hints of the rules that fired.
-    pub(super) fn tell_notes(&mut self, call: Option<CallNo>) -> Vec<String> {
+    pub(super) fn tell_notes(&mut self, call: Option<CallNo>, moment: &dyn Fn() -> Names) -> Vec<String> {
         let mut hints = Vec::new();
         for note in std::mem::take(&mut self.core.notes) {
             match note {
@@ -235,7 +236,7 @@ impl Frame {
                     let name = self.rule_name(rule);
                     let action = self.table.rules.get(rule.index()).map_or("", |r| r.action.name());
                     self.events.push(Event::RuleFired { rule: name.clone(), action: action.into() });
-                    if let Some(hint) = self.rule_hint(rule) {
+                    if let Some(hint) = self.rule_hint(rule, moment) {
                         self.events.push(Event::HintGiven { name, text: hint.clone() });
                         hints.push(hint);
                     }

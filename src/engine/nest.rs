@@ -7,7 +7,7 @@ use super::frame::{Frame, Inside, Making};
 use super::guard::Watch;
 use super::input::{CallNo, ToolResult};
 use super::outcome::Outcome;
-use super::scene::{Scene, parsed};
+use super::scene::{Names, Scene, moment, parsed};
 use super::session::Session;
 use super::slot::State;
 use super::speak::shortened;
@@ -18,7 +18,6 @@ use crate::table::messages::Message as Say;
 use crate::table::model::{Action, Allowed, Model, NestedRun, Spend};
 use crate::table::{FactId, Name, RuleId, StageTable};
 use minijinja::Value;
-use minijinja::value::Serde;
 use serde_json::json;
 
 /// Longest task of a nested run shown in events, in characters.
@@ -212,10 +211,7 @@ impl Frame {
         let whole = || args.get("task").and_then(|t| t.as_str()).map_or_else(|| args.to_string(), str::to_owned);
         let task = match &nested.task {
             None => whole(),
-            Some(text) => self.table.scripts.render(text, || {
-                let call = [("tool", Value::from(tool)), ("args", Value::from(Serde(&args)))];
-                self.names(vec![("call", Value::from_pairs(call))])
-            }),
+            Some(text) => self.rule_text(text, &|| moment(Some((tool, arguments)), None, None)),
         };
         if task.trim().is_empty() { args.to_string() } else { task }
     }
@@ -290,12 +286,13 @@ impl Frame {
                 (Check::Approval, asked.map(rule).or_else(|| entry.approval.then_some(Because::Itself)))
             }
         };
-        self.tell_notes(None);
-        Some((check, self.in_words(because?, tool)))
+        let now = || moment(Some((tool, args)), None, None);
+        self.tell_notes(None, &now);
+        Some((check, self.in_words(because?, tool, &now)))
     }
 
     /// An objection as the run below is told it.
-    fn in_words(&self, because: Because, tool: &str) -> Because {
+    fn in_words(&self, because: Because, tool: &str, moment: &dyn Fn() -> Names) -> Because {
         let entry = self.roster.entry_by_name(&self.table, tool);
         match because {
             Because::Missing(missing) => {
@@ -306,7 +303,7 @@ impl Frame {
             }
             Because::Rule(rule) => {
                 let reason = match self.table.rules.get(rule.index()).map(|r| &r.action) {
-                    Some(Action::Deny(text) | Action::Ask(text)) => self.text(text),
+                    Some(Action::Deny(text) | Action::Ask(text)) => self.rule_text(text, moment),
                     _ => String::new(),
                 };
                 Because::Above { by: self.rule_name(rule).to_string(), reason, limit: None }

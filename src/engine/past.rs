@@ -24,6 +24,18 @@ pub struct Past {
 }
 
 impl Past {
+    /// A history of these calls.
+    #[must_use]
+    pub fn of(earlier: Vec<Ran>) -> Self {
+        Self { earlier: Arc::new(earlier), now: Vec::new() }
+    }
+
+    /// The calls of the reply under way.
+    #[must_use]
+    pub fn now(&self) -> &[Ran] {
+        &self.now
+    }
+
     /// Notes a call that ran in the reply under way.
     pub fn ran(&mut self, call: Ran) {
         self.now.push(call);

@@ -54,16 +54,7 @@ impl<'a> Scene<'a> {
 
     fn make(&self, core: &Core<Watch>) -> Value {
         let mut names = base(self.cx, core, self.task);
-        if let Some((tool, args)) = self.call {
-            let args: serde_json::Value = parsed(args);
-            names.push(("call", map([("tool", tool.into()), ("args", Value::from(Serde(&args)))])));
-        }
-        if let Some(result) = &self.result {
-            names.push(("result", result_value(result)));
-        }
-        if let Some((text, calls)) = self.reply {
-            names.push(("reply", map([("text", text.into()), ("calls", calls.into())])));
-        }
+        names.extend(moment(self.call, self.result.as_ref(), self.reply));
         let past = core.past.earlier();
         names.push(("called", lookup(&past, |found| Value::from(found.count() > 0))));
         names.push(("succeeded", lookup(&past, |found| Value::from(found.filter(|r| r.succeeded).count() > 0))));
@@ -113,6 +104,23 @@ impl<'a> Scene<'a> {
             .flat_map(|(id, fact)| self.learn(core, fact, &result.text).into_iter().map(move |v| (id, Some(v))))
             .collect()
     }
+}
+
+/// What conditions and texts may read of the moment: the call, its result, the reply.
+#[must_use]
+pub fn moment(call: Option<(&str, &str)>, result: Option<&ResultSeen>, reply: Option<(&str, usize)>) -> Names {
+    let mut names = Names::new();
+    if let Some((tool, args)) = call {
+        let args: serde_json::Value = parsed(args);
+        names.push(("call", map([("tool", tool.into()), ("args", Value::from(Serde(&args)))])));
+    }
+    if let Some(result) = result {
+        names.push(("result", result_value(result)));
+    }
+    if let Some((text, calls)) = reply {
+        names.push(("reply", map([("text", text.into()), ("calls", calls.into())])));
+    }
+    names
 }
 
 /// Names and values of a context.

@@ -149,9 +149,14 @@ impl Frame {
         self.here().map(|s| self.reasons(&s.requires, missing)).unwrap_or_default()
     }
 
-    pub(super) fn rule_hint(&self, rule: RuleId) -> Option<String> {
+    /// A text of a rule, which may read the moment it fired at.
+    pub(super) fn rule_text(&self, text: &Text, moment: &dyn Fn() -> Names) -> String {
+        self.table.scripts.render(text, || self.names(moment()))
+    }
+
+    pub(super) fn rule_hint(&self, rule: RuleId, moment: &dyn Fn() -> Names) -> Option<String> {
         let hint = self.table.rules.get(rule.index())?.hint.as_ref()?;
-        Some(self.text(hint))
+        Some(self.rule_text(hint, moment))
     }
 
     /// What the model is told instead of running its call, and who objected by name.
@@ -162,6 +167,7 @@ impl Frame {
         tool: &str,
         resolved: &Resolved,
         why_malformed: &str,
+        moment: &dyn Fn() -> Names,
     ) -> (Option<String>, String) {
         use super::roster::ADVANCE;
         let named = |more: Names| {
@@ -225,10 +231,10 @@ impl Frame {
             }
             (Check::Deny, Because::Rule(rule)) => {
                 let reason = match self.table.rules.get(rule.index()).map(|r| &r.action) {
-                    Some(crate::table::model::Action::Deny(text)) => self.text(text),
+                    Some(crate::table::model::Action::Deny(text)) => self.rule_text(text, moment),
                     _ => String::new(),
                 };
-                let hint = self.rule_hint(*rule);
+                let hint = self.rule_hint(*rule, moment);
                 let mut said =
                     self.say(Say::RefusedDeny, || named(vec![("reason", reason.into()), ("left", self.left())]));
                 if let Some(hint) = hint {

@@ -7,7 +7,7 @@
 mod line;
 mod words;
 
-use crate::engine::event::{Event, Judged};
+use crate::engine::event::{EnteredBy, Event, Judged};
 use crate::engine::input::{CallNo, Input, ProposedCall, ToolResult};
 use crate::engine::session::Record;
 pub use line::Columns;
@@ -56,6 +56,8 @@ struct Teller<'a> {
     said: String,
     /// A product that was not told as a text before.
     product: String,
+    /// The move that a call made, told behind the call.
+    moved: Option<Line>,
     /// The calls of the current reply whose verdicts are still to come.
     proposed: Vec<&'a ProposedCall>,
 }
@@ -81,6 +83,7 @@ impl<'a> Teller<'a> {
             step: None,
             said: String::new(),
             product: String::new(),
+            moved: None,
             proposed: Vec::new(),
         }
     }
@@ -90,6 +93,7 @@ impl<'a> Teller<'a> {
         for (at, event) in record.events.iter().enumerate() {
             self.event(event, record.events.get(at + 1));
         }
+        self.lines.extend(self.moved.take());
         if matches!(record.input, Input::Reply(_)) {
             if self.step.is_some() {
                 self.tell("(silent)", "");
@@ -133,6 +137,9 @@ impl<'a> Teller<'a> {
     }
 
     fn event(&mut self, event: &'a Event, next: Option<&Event>) {
+        if !matches!(event, Event::CallJudged { .. }) {
+            self.lines.extend(self.moved.take());
+        }
         match event {
             Event::RunStarted { workflow, ceiling } => {
                 self.lines.push(Line::Head(format!("{}: at most {}", clean(workflow), words::steps(*ceiling))));
@@ -203,11 +210,19 @@ impl<'a> Teller<'a> {
                 }
             }
             Event::StageEntered { stage, number, of, left, by } => {
-                self.flush_step();
+                let by_call = *by == EnteredBy::Call;
+                if !by_call {
+                    self.flush_step();
+                }
                 self.stage = clean(stage);
                 let product = self.take_product();
                 let (left, by) = (words::steps(*left), words::entered_by(by));
-                self.lines.push(Line::Way(format!("-> {} ({number} of {of}), {left} left: {by}{product}", self.stage)));
+                let way = Line::Way(format!("-> {} ({number} of {of}), {left} left: {by}{product}", self.stage));
+                if by_call {
+                    self.moved = Some(way);
+                } else {
+                    self.lines.push(way);
+                }
             }
             Event::RolledBack { stage, by, dropped } => {
                 let dropped = u32::try_from(*dropped).unwrap_or(u32::MAX);
@@ -262,6 +277,11 @@ impl<'a> Teller<'a> {
 
     fn judged(&mut self, call: CallNo, tool: &str, resolved: Option<&str>, judged: &'a Judged) {
         let who = self.call_words(tool, resolved);
+        self.verdict(call, tool, who, judged);
+        self.lines.extend(self.moved.take());
+    }
+
+    fn verdict(&mut self, call: CallNo, tool: &str, who: String, judged: &'a Judged) {
         match judged {
             Judged::Run => {
                 let what = match self.results.get(&call) {

@@ -165,9 +165,13 @@ pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a s
     let folded = word.to_lowercase();
     let mut best: Option<(usize, &str)> = None;
     for candidate in candidates.into_iter().take(CANDIDATES) {
-        let length = candidate.chars().count();
+        let (length, wanted) = (candidate.chars().count(), folded.chars().count());
+        let most = (length.max(wanted) / 3).max(1);
+        if length.abs_diff(wanted) > most {
+            continue;
+        }
         let distance = strsim::damerau_levenshtein(&folded, &candidate.to_lowercase());
-        if distance <= (length.max(folded.chars().count()) / 3).max(1) && best.is_none_or(|(d, _)| distance < d) {
+        if distance <= most && best.is_none_or(|(d, _)| distance < d) {
             best = Some((distance, candidate));
         }
     }

@@ -27,6 +27,8 @@ pub enum TestResult {
         line: Box<Line>,
         /// How its story differs from the stored one; empty when it does not.
         difference: String,
+        /// Whether the story was stored now.
+        written: bool,
     },
     /// The file or its table cannot be used.
     Invalid(TableError),
@@ -62,7 +64,15 @@ impl Tested {
         Self {
             file: scenario.file().to_owned(),
             scenario: scenario.name().to_owned(),
-            result: TestResult::Played { line: Box::new(line), difference },
+            result: TestResult::Played { line: Box::new(line), difference, written: false },
+        }
+    }
+
+    /// Says that the story was stored: from here on it does not differ.
+    pub fn was_written(&mut self) {
+        if let TestResult::Played { written, difference, .. } = &mut self.result {
+            *written = true;
+            difference.clear();
         }
     }
 
@@ -71,7 +81,9 @@ impl Tested {
     pub fn verdict(&self) -> Verdict {
         match &self.result {
             TestResult::Played { line, .. } if !line.failures.is_empty() => Verdict::Differs,
-            TestResult::Played { line, .. } if line.snapshot == Some(State::Differs) => Verdict::Differs,
+            TestResult::Played { line, written: false, .. } if line.snapshot == Some(State::Differs) => {
+                Verdict::Differs
+            }
             TestResult::Played { .. } => Verdict::Pass,
             TestResult::Invalid(_) | TestResult::Unusable(_) => Verdict::Invalid,
         }
@@ -80,7 +92,7 @@ impl Tested {
     /// What is wrong, one thing a line; empty when nothing is.
     fn complaints(&self) -> Vec<String> {
         match &self.result {
-            TestResult::Played { line, difference } => {
+            TestResult::Played { line, difference, .. } => {
                 let mut lines = line.failures.clone();
                 if !difference.is_empty() {
                     lines.push("its story differs from the snapshot (- stored, + now):".to_owned());
@@ -100,6 +112,7 @@ pub fn text(tested: &[Tested]) -> String {
     let mut out = String::new();
     for one in tested {
         let word = match (&one.result, one.verdict()) {
+            (TestResult::Played { written: true, .. }, Verdict::Pass) => "written",
             (TestResult::Played { line, .. }, Verdict::Pass) if line.snapshot == Some(State::New) => "new    ",
             (_, Verdict::Pass) => "ok     ",
             (_, Verdict::Differs) => "DIFFERS",
@@ -131,10 +144,11 @@ fn counts(tested: &[Tested]) -> String {
         }
     }
     let passed = tested.iter().filter(|t| t.verdict() == Verdict::Pass).count();
-    let new = tested
-        .iter()
-        .filter(|t| matches!(&t.result, TestResult::Played { line, .. } if line.snapshot == Some(State::New)));
-    let new = match new.count() {
+    let is_new = |t: &&Tested| match &t.result {
+        TestResult::Played { line, written, .. } => line.snapshot == Some(State::New) && !written,
+        _ => false,
+    };
+    let new = match tested.iter().filter(is_new).count() {
         0 => String::new(),
         n => format!(", {n} without a snapshot (`--update` writes it)"),
     };

@@ -10,14 +10,15 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("trace", &["table", "engine"]),
     ("render", &["table", "engine", "trace"]),
     ("testing", &["table", "engine", "trace", "render"]),
+    ("verify", &["table", "engine", "render", "testing"]),
     ("audit", &["table", "engine", "trace", "render"]),
     ("run", &["table", "engine", "trace", "render", "testing"]),
     ("provider", &["table", "engine", "trace", "render", "testing", "run"]),
-    ("cli", &["table", "engine", "trace", "render", "testing", "audit", "run", "provider"]),
+    ("cli", &["table", "engine", "trace", "render", "testing", "verify", "audit", "run", "provider"]),
 ];
 
 /// Modules that know nothing of the world.
-const PURE: &[&str] = &["table", "engine", "trace", "render", "testing"];
+const PURE: &[&str] = &["table", "engine", "trace", "render", "testing", "verify"];
 
 /// What the world is called.
 const WORLD: &[&str] = &[

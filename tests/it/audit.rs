@@ -293,7 +293,43 @@ fn the_tables_of_the_evidence_load_without_a_warning() {
     assert_eq!(observe().warnings(), []);
 }
 
+#[cfg(feature = "cli")]
+fn stagekeeper(args: &[&str]) -> (Option<i32>, String, String) {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_stagekeeper"));
+    let out = command.current_dir(env!("CARGO_MANIFEST_DIR")).arg("audit").args(args).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (out.status.code(), text(out.stdout), text(out.stderr))
+}
+
+#[cfg(feature = "cli")]
+#[test]
+fn the_verb_prints_counts_on_stdout_and_what_it_could_not_read_on_stderr() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("runs.jsonl");
+    std::fs::write(&file, format!("broken\n{}\n", run_of("false", "f=1 f=1 f=1"))).unwrap();
+    let file = file.to_str().unwrap();
+    let (code, out, err) = stagekeeper(&["stages/observe.yaml", file, "--format", "json"]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.starts_with(&format!("{{\"group\":{file:?},\"runs\":1,\"calls\":3,")), "{out}");
+    assert!(err.starts_with(&format!("{file}:1: the line is not JSON")), "{err}");
+    assert!(err.ends_with("not read, or not in full: 1\n"), "{err}");
+
+    let (code, out, _) = stagekeeper(&["stages/observe.yaml", file, "--explain", "r"]);
+    assert_eq!(code, Some(0));
+    assert!(out.contains("1 of 3 recorded calls would not have run"), "{out}");
+    let (_, out, _) = stagekeeper(&["stages/observe.yaml", file, "--explain", "r", "--format", "json"]);
+    assert_eq!(out.lines().count(), 3);
+    assert!(out.lines().last().unwrap().contains("\"fate\":\"reused\""), "{out}");
+
+    let (code, _, err) = stagekeeper(&["stages/observe.yaml", file, "--explain", "nobody"]);
+    assert_eq!(code, Some(2));
+    assert!(err.contains("no run has the id `nobody`"), "{err}");
+    assert_eq!(stagekeeper(&["stages/observe.yaml", "Cargo.toml"]).0, Some(1), "nothing could be read");
+    assert_eq!(stagekeeper(&["Cargo.toml", file]).0, Some(3), "no table");
+}
+
 /// The recorded runs beside the repository; `None` says so and lets the test pass.
+#[expect(clippy::print_stderr, reason = "a skipped test has to say so")]
 fn traces(name: &str) -> Option<Source<'static>> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/traces").join(format!("{name}.jsonl.gz"));
     let Ok(file) = std::fs::File::open(&path) else {

@@ -412,10 +412,13 @@ async fn a_stage_may_have_a_model_of_its_own() {
     assert_eq!(run(runner, &mut session(&text)).await.summary.text, "The strong one.");
 }
 
+/// Seconds until the answer, and the answer.
+type Prepared = VecDeque<(u64, Option<bool>)>;
+
 /// A person with prepared answers, each after some seconds.
 #[derive(Clone, Default)]
 struct Person {
-    answers: Arc<Mutex<VecDeque<(u64, Option<bool>)>>>,
+    answers: Arc<Mutex<Prepared>>,
     says: Arc<Mutex<VecDeque<String>>>,
     asked: Arc<Mutex<Vec<Question>>>,
 }

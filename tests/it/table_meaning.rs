@@ -1,5 +1,5 @@
 //! What the keys of a table come to.
-#![allow(clippy::disallowed_methods, reason = "tests read files")]
+#![allow(clippy::disallowed_methods, clippy::panic, reason = "tests read files and may panic")]
 
 use stagekeeper::StageTable;
 use stagekeeper::render::effective;

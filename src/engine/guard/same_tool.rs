@@ -6,10 +6,10 @@ use crate::table::model::SameToolGuard;
 /// The tool of the last replies.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Streak {
-    tool: Option<ToolIdx>,
-    replies: u32,
+    pub(crate) tool: Option<ToolIdx>,
+    pub(crate) replies: u32,
     /// What ran in the reply under way: nothing, one tool, several.
-    now: Vec<ToolIdx>,
+    pub(crate) now: Vec<ToolIdx>,
 }
 
 impl Streak {

@@ -1,7 +1,7 @@
 //! Graphviz.
 
 use super::graph::{Graph, Node, Target};
-use super::words::{shorten, wrap};
+use super::words::wrap;
 use std::fmt::Write;
 
 /// Columns of a line in a box.
@@ -61,7 +61,7 @@ fn label(node: &Node) -> String {
     let mut lines = vec![format!("{}. {} · {}", node.number, node.name, node.steps)];
     lines.extend(wrap(&node.goal, COLUMNS, GOAL_LINES));
     lines.extend(wrap(&format!("tools: {}", node.tools), COLUMNS, GOAL_LINES));
-    lines.extend(node.gates.iter().map(|g| shorten(g, COLUMNS)));
+    lines.extend(node.gates.iter().flat_map(|g| wrap(g, COLUMNS, 2)));
     lines.iter().map(|l| format!("{}\\l", escape(l))).collect()
 }
 

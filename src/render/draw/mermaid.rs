@@ -64,7 +64,7 @@ fn label(node: &Node) -> String {
     let mut lines = vec![format!("<b>{}</b> · {}", escape(&node.name), escape(&node.steps))];
     lines.extend(wrap(&node.goal, COLUMNS, GOAL_LINES).iter().map(|l| escape(l)));
     lines.extend(wrap(&format!("tools: {}", node.tools), COLUMNS, GOAL_LINES).iter().map(|l| escape(l)));
-    lines.extend(node.gates.iter().map(|g| escape(&shorten(g, COLUMNS))));
+    lines.extend(node.gates.iter().flat_map(|g| wrap(g, COLUMNS, 2)).map(|l| escape(&l)));
     lines.join("<br/>")
 }
 

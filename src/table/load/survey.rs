@@ -33,7 +33,7 @@ pub(super) struct Tools {
 }
 
 /// Names offered in a "did you mean".
-const OFFERED: usize = 500;
+const OFFERED: usize = 200;
 
 impl Survey {
     pub fn of(table: &Fields<'_>) -> Self {

@@ -52,6 +52,9 @@ pub(crate) fn read(text: &str, file: u16, report: &mut Report) -> Option<Node> {
     }
 }
 
+/// A text counts once more for each so many bytes, so that repeating long texts is bounded too.
+const LONG_TEXT: usize = 64;
+
 /// A finished value with what it costs to use it again.
 #[derive(Clone)]
 struct Built {
@@ -71,7 +74,7 @@ struct Open {
 
 enum Collection {
     List(Vec<Node>),
-    Map { slots: Vec<Slot>, key: Option<Key>, seen: HashMap<String, Place> },
+    Map { slots: Vec<Slot>, key: Option<Key>, seen: Seen },
 }
 
 enum Slot {
@@ -107,7 +110,7 @@ impl Builder<'_> {
             Event::Scalar(text, style, anchor, tag) => self.scalar(text, style, anchor, tag, place),
             Event::SequenceStart(_, anchor, tag) => self.begin(place, anchor, tag, Collection::List(Vec::new())),
             Event::MappingStart(_, anchor, tag) => {
-                let map = Collection::Map { slots: Vec::new(), key: None, seen: HashMap::new() };
+                let map = Collection::Map { slots: Vec::new(), key: None, seen: Seen::default() };
                 self.begin(place, anchor, tag, map)
             }
             Event::SequenceEnd | Event::MappingEnd => self.end(),
@@ -148,19 +151,23 @@ impl Builder<'_> {
         let as_text = self.tag(tag.as_deref(), place);
         let plain = style == ScalarStyle::Plain && !as_text;
         if let Some(Open { what: Collection::Map { key: key @ None, seen, .. }, .. }) = self.open.last_mut() {
-            let twice = seen.get(text.as_ref()).copied();
+            let twice = seen.get(&text);
             if let Some(first) = twice {
                 let said = format!("the key {} stands here a second time", quoted(&text));
                 let help = format!("it stands first in line {}: keep one of them", first.line);
                 self.report.error("duplicate-key", place, said, help);
             } else {
-                seen.insert(text.to_string(), place);
+                seen.insert(&text, place);
             }
             *key = Some(Key { merge: plain && text == "<<", text: text.into_owned(), place, twice: twice.is_some() });
             return Some(());
         }
         let kind = if plain && is_null(&text) { Kind::Null } else { Kind::Scalar { text: text.into_owned(), plain } };
-        self.add(Built { node: Node { kind, place }, size: 1, depth: 0 }, anchor)
+        let size = match &kind {
+            Kind::Scalar { text, .. } => 1 + text.len() / LONG_TEXT,
+            _ => 1,
+        };
+        self.add(Built { node: Node { kind, place }, size, depth: 0 }, anchor)
     }
 
     /// Whether the tag makes text of a plain scalar. A tag that nobody knows is a problem, never ignored.
@@ -209,30 +216,43 @@ impl Builder<'_> {
     }
 
     fn alias(&mut self, id: usize, place: Place) -> Option<()> {
-        let Some(built) = self.anchors.get(&id).cloned() else {
+        let Some(built) = self.anchors.get(&id) else {
             let help = "an alias can only stand after the whole value it repeats";
             self.report.error("yaml-alias", place, "this alias stands inside the value it repeats", help);
             return None;
         };
-        if self.open.len() + built.depth > limits::DEPTH {
+        let (size, depth) = (built.size, built.depth);
+        if self.open.len() + depth > limits::DEPTH {
             return self.too_deep(place);
         }
-        if let Some(Open { what: Collection::Map { key: None, .. }, .. }) = self.open.last()
-            && let Some(text) = built.node.scalar()
+        self.count(size, place)?;
+        let Some(built) = self.anchors.get(&id).cloned() else {
+            return Some(());
+        };
+        if let (Some(Open { what: Collection::Map { key: None, .. }, .. }), Some(text)) =
+            (self.open.last(), built.node.scalar())
         {
             return self.scalar(Cow::Owned(text.to_owned()), ScalarStyle::DoubleQuoted, 0, None, place);
         }
         self.add(built, 0)
     }
 
+    /// Counts values against the bound.
+    fn count(&mut self, values: usize, place: Place) -> Option<()> {
+        self.nodes = self.nodes.saturating_add(values);
+        if self.nodes <= limits::NODES {
+            return Some(());
+        }
+        let said = format!("the file holds more than {} values, repeats by aliases counted", limits::NODES);
+        self.report.error("yaml-too-many-values", place, said, "do not repeat aliases inside aliases");
+        None
+    }
+
     /// Puts a finished value where it belongs.
     fn add(&mut self, built: Built, anchor: usize) -> Option<()> {
-        self.nodes = self.nodes.saturating_add(if anchor == 0 { built.size } else { 2 * built.size });
-        if self.nodes > limits::NODES {
-            let said = format!("the file holds more than {} values, repeats by aliases counted", limits::NODES);
-            self.report.error("yaml-too-many-values", built.node.place, said, "do not repeat aliases inside aliases");
-            return None;
-        }
+        // A value is counted where it stands, and once more, whole, for each copy that an anchor or an alias makes.
+        let copied = if anchor == 0 { 1 } else { 1 + built.size };
+        self.count(copied, built.node.place)?;
         if anchor != 0 {
             self.anchors.insert(anchor, built.clone());
         }
@@ -264,6 +284,31 @@ impl Builder<'_> {
     }
 }
 
+/// The keys of one mapping so far. Most mappings are small, and a short list is faster than a hash table.
+#[derive(Default)]
+struct Seen {
+    few: Vec<(String, Place)>,
+    many: HashMap<String, Place>,
+}
+
+impl Seen {
+    /// Keys kept in the list.
+    const FEW: usize = 16;
+
+    fn get(&self, key: &str) -> Option<Place> {
+        let few = self.few.iter().find(|(k, _)| k == key).map(|(_, place)| *place);
+        few.or_else(|| if self.many.is_empty() { None } else { self.many.get(key).copied() })
+    }
+
+    fn insert(&mut self, key: &str, place: Place) {
+        if self.few.len() < Self::FEW {
+            self.few.push((key.to_owned(), place));
+        } else {
+            self.many.insert(key.to_owned(), place);
+        }
+    }
+}
+
 /// The entries a merge key brings: of one mapping, or of a list of mappings.
 fn sources(node: Node, place: Place, report: &mut Report) -> Vec<Entry> {
     let maps = match node.kind {
@@ -285,15 +330,15 @@ fn sources(node: Node, place: Place, report: &mut Report) -> Vec<Entry> {
     entries
 }
 
-fn merged(slots: Vec<Slot>, mut seen: HashMap<String, Place>) -> Vec<Entry> {
+fn merged(slots: Vec<Slot>, mut seen: Seen) -> Vec<Entry> {
     let mut entries = Vec::with_capacity(slots.len());
     for slot in slots {
         match slot {
             Slot::Entry(entry) => entries.push(entry),
             Slot::Merge(sources) => {
                 for entry in sources {
-                    if !seen.contains_key(&entry.key) {
-                        seen.insert(entry.key.clone(), entry.place);
+                    if seen.get(&entry.key).is_none() {
+                        seen.insert(&entry.key, entry.place);
                         entries.push(entry);
                     }
                 }

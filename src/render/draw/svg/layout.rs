@@ -73,7 +73,7 @@ struct Sketch {
 impl Sketch {
     fn of(graph: &Graph, node: &Node, say_next: bool) -> (Self, Vec<Edge>) {
         let mut rows = wrap(&format!("tools: {}", node.tools), MONO_COLUMNS, TOOL_LINES);
-        rows.extend(node.gates.iter().map(|g| format!("◆ {g}")));
+        rows.extend(node.gates.iter().flat_map(|g| wrap(&format!("◆ {g}"), MONO_COLUMNS, 2)));
         let mut ways = Vec::new();
         let mut exits = Vec::new();
         if say_next {

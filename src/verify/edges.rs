@@ -1,0 +1,625 @@
+//! The edges out of a state: everything a model, its tools, people, the host and the provider can do next, each put to
+//! the real engine.
+
+use super::check::{Broken, note};
+use super::key::canonical;
+use super::oracle::{Explored, Say, Tape};
+use super::plan::Plan;
+use super::property::Property;
+use super::state::{Act, CameTo, How, Late, Monitor, Outside, Pending, Person, Phase, Shape, State, What};
+use crate::engine::args::Identity;
+use crate::engine::core::{Context, Core, Judgement, Proposed, ReplyFacts, Target};
+use crate::engine::guard::{Done, Seen, Then};
+use crate::engine::input::CallNo;
+use crate::engine::life::Turn;
+use crate::engine::outcome::Outcome;
+use crate::engine::past::Ran;
+use crate::engine::roster::ToolIdx;
+use crate::table::model::{At, FactFrom, Guarantee};
+use crate::table::{FactId, RuleId};
+use serde_json::Value;
+
+/// Where an edge leads.
+#[derive(Debug)]
+pub struct Edge<W> {
+    pub act: Act,
+    /// `None`: the run ended.
+    pub to: Option<State<W>>,
+    pub broken: Broken,
+}
+
+/// Takes the edges one by one.
+pub type Emit<'e, W> = &'e mut dyn FnMut(Edge<W>);
+
+/// A call that is about to be judged.
+#[derive(Clone, Copy)]
+struct Aimed {
+    tool: Option<ToolIdx>,
+    identity: u8,
+    malformed: bool,
+}
+
+impl Plan {
+    fn cx(&self) -> Context<'_> {
+        Context { table: &self.table, roster: &self.roster, observe: false }
+    }
+
+    /// Goes through all ways the free choices of an edge can come out. `edge` gives `None` for a way that cannot be.
+    fn ways<W: Explored>(
+        &self,
+        state: &State<W>,
+        emit: Emit<'_, W>,
+        mut edge: impl FnMut(&mut Tape<'_>) -> Option<(What, State<W>, Broken)>,
+    ) {
+        let mut tape = Tape::new(self);
+        loop {
+            tape.rewind(self.precision.fixed.then_some(&state.fixed));
+            if let Some((what, mut to, mut broken)) = edge(&mut tape) {
+                if let Some(fixed) = tape.fixed() {
+                    to.fixed.clone_from(fixed);
+                }
+                let ended = to.core.life.is_ended();
+                if ended {
+                    self.check_reached(&to.core, &to.monitor, &mut broken);
+                } else {
+                    canonical(&mut to, self);
+                }
+                let act = Act { what, asked: std::mem::take(&mut tape.asked) };
+                emit(Edge { act, to: (!ended).then_some(to), broken });
+            }
+            if !tape.next() {
+                return;
+            }
+        }
+    }
+
+    /// The first states: one for each set of facts a task can hold.
+    pub fn begin<W: Explored>(&self, emit: Emit<'_, W>) {
+        let facts = self.facts_from(|from| matches!(from, FactFrom::Task));
+        let reaches = self.table.guarantees.iter().map(|g| matches!(g, Guarantee::Reaches(_)));
+        let state = State {
+            core: Core::new(&self.table, W::default()),
+            phase: Phase::Idle,
+            late: None,
+            queue: Vec::new(),
+            aim: crate::table::StageId(0),
+            refused: false,
+            given_back: Vec::new(),
+            monitor: Monitor {
+                reached: reaches.map(|_| false).collect(),
+                counts: vec![0; self.table.guarantees.len()],
+                waits: 0,
+            },
+            fixed: Vec::new(),
+            calls: 0,
+        };
+        let first = crate::table::StageId(0);
+        self.ways(&state, emit, |tape| {
+            let mut to = state.clone();
+            let holds: Vec<FactId> =
+                facts.iter().copied().filter(|f| self.reads_fact(first, *f) && tape.choose(2) == 0).collect();
+            for fact in &holds {
+                to.core.set_fact(self.cx(), *fact, Some(Value::Bool(true)));
+            }
+            let moves = to.core.begin(self.cx());
+            self.entered(&moves, &[], &mut to.monitor);
+            self.before_step(&mut to.core, tape);
+            Some((What::Start(holds), to, Broken::new()))
+        });
+    }
+
+    /// All edges out of a state.
+    pub fn expand<W: Explored>(&self, state: &State<W>, emit: Emit<'_, W>) {
+        match state.phase {
+            Phase::Idle => self.idle(state, emit),
+            Phase::Judging => {
+                self.judging(state, emit);
+                self.answering(state, emit);
+            }
+            Phase::Answering => self.answering(state, emit),
+        }
+    }
+
+    fn before_step<W: Explored>(&self, core: &mut Core<W>, tape: &mut Tape<'_>) {
+        if core.life.outcome().is_none() && !core.is_closing_request(&self.table) {
+            core.ask_rules(self.cx(), At::Step, None, tape);
+        }
+    }
+
+    fn idle<W: Explored>(&self, state: &State<W>, emit: Emit<'_, W>) {
+        let outcome = state.core.life.outcome();
+        if state.core.admission.is_some() {
+            self.admissions(state, emit);
+        } else {
+            if outcome.is_none() {
+                self.replies(state, emit);
+            }
+            self.user(state, emit);
+            self.provider(state, emit);
+        }
+        self.host(state, emit);
+        self.time(state, emit);
+        self.ways(state, emit, |_| {
+            let mut to = state.clone();
+            let mut moves = Vec::new();
+            to.core.cancel(&mut moves);
+            let mut broken = Broken::new();
+            note(&mut broken, to.core.life.outcome() == Some(Outcome::Cancelled), Property::Ends);
+            self.check_steps(&state.core, &to.core, false, &mut broken);
+            // Whatever comes next resumes it.
+            to.core.resume();
+            Some((What::Cancel, to, broken))
+        });
+    }
+
+    fn shapes(&self, closing: bool) -> Vec<Shape> {
+        let mut shapes = vec![Shape::default(), Shape { declined: true, ..Shape::default() }];
+        let text = Shape { text: true, ..Shape::default() };
+        let markers: &[Option<bool>] =
+            if self.table.finish.is_some() { &[None, Some(true), Some(false)] } else { &[None] };
+        shapes.extend(markers.iter().map(|marker| Shape { marker: *marker, ..text }));
+        if !closing {
+            shapes.extend(markers.iter().map(|marker| Shape { marker: *marker, cut: true, ..text }));
+            shapes.push(Shape { cut: true, ..Shape::default() });
+            shapes.push(Shape { calls: true, ..Shape::default() });
+        }
+        shapes
+    }
+
+    fn replies<W: Explored>(&self, state: &State<W>, emit: Emit<'_, W>) {
+        let closing = state.core.is_closing_request(&self.table);
+        let limits = &self.table.limits;
+        let mut outside = vec![None];
+        if !closing {
+            outside.extend(limits.max_tokens.map(|_| Some(Outside::Tokens)));
+            outside.extend(limits.max_cost_micros.map(|_| Some(Outside::Cost)));
+        }
+        for shape in self.shapes(closing) {
+            for uses_up in &outside {
+                self.reply(state, Shape { uses_up: *uses_up, ..shape }, emit);
+            }
+        }
+    }
+
+    fn reply<W: Explored>(&self, state: &State<W>, shape: Shape, emit: Emit<'_, W>) {
+        let most_left = self.precision.most_left;
+        let many = most_left.is_some_and(|k| state.core.left(&self.table, state.core.stage) > k);
+        self.ways(state, emit, |tape| {
+            let mut to = state.clone();
+            to.monitor.waits = 0;
+            let limits = &self.table.limits;
+            let usage = match shape.uses_up {
+                None => (0, 0, 0),
+                Some(Outside::Tokens) => (limits.max_tokens.unwrap_or(0), 0, 0),
+                Some(Outside::Cost) => (0, 0, limits.max_cost_micros.unwrap_or(0)),
+            };
+            let Shape { text, calls, cut, declined, marker, uses_up: _ } = shape;
+            to.core.begin_reply(self.cx(), ReplyFacts { text, calls, cut, declined, marker, usage }, tape);
+            let mut broken = Broken::new();
+            self.check_steps(&state.core, &to.core, true, &mut broken);
+            self.check_begun(&state.core, &to.core, &mut broken);
+            self.check_within(&to.core, &mut broken);
+            if many && tape.choose(2) == 1 {
+                // "More" steps are left and one less is still "more".
+                if let Some(spent) = to.core.spent.get_mut(state.core.stage.index()) {
+                    *spent -= 1;
+                }
+            }
+            to.core.life.turn(Turn::Opened);
+            to.phase = Phase::Judging;
+            to.aim = to.core.stage;
+            if to.core.reply.closing || declined {
+                self.check_refuses_all(&to.core, tape, &mut broken);
+            }
+            if calls && !to.core.reply.closing {
+                if self.aims {
+                    // Where the reply will end is guessed; a wrong guess leads nowhere.
+                    let stages = self.aims_from(to.core.stage);
+                    to.aim = *stages.get(usize::from(tape.choose(u8::try_from(stages.len()).ok()?)))?;
+                }
+                return Some((What::Reply(shape), to, broken));
+            }
+            self.settle(&mut to, tape, &mut broken)?;
+            Some((What::Reply(shape), to, broken))
+        });
+    }
+
+    fn aims_from(&self, stage: crate::table::StageId) -> Vec<crate::table::StageId> {
+        let by_call = |s: crate::table::StageId| self.table.stages.get(s.index()).is_some_and(|s| s.leave_by.call);
+        let ids = (0..self.table.stages.len()).filter_map(|s| u16::try_from(s).ok().map(crate::table::StageId));
+        ids.filter(|s| *s == stage || (by_call(stage) && self.is_ahead(stage, *s))).collect()
+    }
+
+    /// In a closing request, and of a model that declines, no call is run.
+    fn check_refuses_all<W: Explored>(&self, core: &Core<W>, tape: &mut Tape<'_>, broken: &mut Broken) {
+        for tool in &self.tools {
+            let call = Proposed { no: CallNo(0), what: Some(Target::Tool(*tool)), identity: Some(Identity(0)) };
+            let mut after = core.clone();
+            let judgement = after.judge(self.cx(), &call, tape);
+            after.watch.asked();
+            self.check_judged(core, &after, &call, &judgement, &tape.asked, broken);
+        }
+    }
+
+    fn judging<W: Explored>(&self, state: &State<W>, emit: Emit<'_, W>) {
+        if self.precision.calls.is_some_and(|most| state.calls >= most) {
+            return;
+        }
+        let identities = if W::EXACT { self.precision.identities } else { 1 };
+        for tool in &self.tools {
+            for identity in 0..identities {
+                self.call(state, Aimed { tool: Some(*tool), identity, malformed: false }, emit);
+            }
+            // Malformed calls come first: they are noted while judging, before any result.
+            if self.fails && state.late.is_none() && state.queue.is_empty() {
+                self.call(state, Aimed { tool: Some(*tool), identity: 0, malformed: true }, emit);
+            }
+        }
+        self.call(state, Aimed { tool: None, identity: 0, malformed: false }, emit);
+        if self.roster.has_advance() {
+            self.advance(state, emit);
+        }
+    }
+
+    fn advance<W: Explored>(&self, state: &State<W>, emit: Emit<'_, W>) {
+        self.ways(state, emit, |tape| {
+            let mut to = state.clone();
+            to.calls = to.calls.saturating_add(1);
+            let call = Proposed { no: CallNo(0), what: Some(Target::Advance), identity: Some(Identity(0)) };
+            let judgement = to.core.judge(self.cx(), &call, tape);
+            let mut broken = Broken::new();
+            self.check_judged(&state.core, &to.core, &call, &judgement, &tape.asked, &mut broken);
+            self.check_steps(&state.core, &to.core, false, &mut broken);
+            Some((What::Advance, to, broken))
+        });
+    }
+
+    fn call<W: Explored>(&self, state: &State<W>, aimed: Aimed, emit: Emit<'_, W>) {
+        for say in W::SAYS {
+            self.ways(state, emit, |tape| {
+                let Aimed { tool, identity, malformed } = aimed;
+                let mut to = state.clone();
+                to.calls = to.calls.saturating_add(1);
+                let number = if W::EXACT { identity } else { state.calls };
+                let own = tool.map_or(0, |t| u128::from(t.0) + 1) << 8 | u128::from(number);
+                let no = CallNo(u32::from(to.calls));
+                let call =
+                    Proposed { no, what: tool.map(Target::Tool), identity: (!malformed).then_some(Identity(own)) };
+                to.core.watch.prepare(*say, Then::Nothing);
+                let judgement = to.core.judge(self.cx(), &call, tape);
+                let asked = to.core.watch.asked();
+                if asked.void || (*say != Say::Pass && !asked.looked) {
+                    return None;
+                }
+                let mut broken = Broken::new();
+                self.check_judged(&state.core, &to.core, &call, &judgement, &tape.asked, &mut broken);
+                self.check_steps(&state.core, &to.core, false, &mut broken);
+                self.entered(&[], &to.core.notes, &mut to.monitor);
+                let what = |came_to: Option<CameTo>, person: Option<Person>| What::Call {
+                    tool,
+                    identity,
+                    malformed,
+                    came_to,
+                    person,
+                    objected: *say != Say::Pass,
+                };
+                let how = match judgement {
+                    Judgement::Run => How::Running,
+                    Judgement::Ask(_) => How::Asked,
+                    Judgement::Reuse { .. } => How::Memory,
+                    Judgement::Refuse(..) | Judgement::Share(_) | Judgement::Advance => {
+                        return Some((what(None, None), to, broken));
+                    }
+                };
+                let tool = tool?;
+                let seen = to.core.seen(self.cx(), no, call.identity?, tool);
+                let judged_in = to.core.stage;
+                let pending = Pending { call, tool, stage: judged_in, seen, how };
+                if how == How::Running {
+                    self.check_start(&state.core, judged_in, tool, &mut to.monitor, &mut broken);
+                }
+                if self.precision.unmerged {
+                    to.queue.push(pending);
+                    return Some((what(None, None), to, broken));
+                }
+                let person = self.person(&pending, tape);
+                if person.is_none_or(|p| p == Person::Yes) {
+                    if person.is_some() {
+                        self.check_start(&state.core, judged_in, tool, &mut to.monitor, &mut broken);
+                    }
+                    let came_to = self.answer(&mut to, &pending, tape)?;
+                    return Some((what(Some(came_to), person), to, broken));
+                }
+                to.refused |= person == Some(Person::No);
+                if self.is_counted(tool) {
+                    to.given_back.push((tool, judged_in));
+                }
+                Some((what(None, person), to, broken))
+            });
+        }
+    }
+
+    fn person(&self, pending: &Pending, tape: &mut Tape<'_>) -> Option<Person> {
+        (pending.how == How::Asked).then(|| match tape.choose(3) {
+            0 => Person::Yes,
+            1 => Person::No,
+            _ => Person::Silent,
+        })
+    }
+
+    /// Whether the number of a tool's calls is read by anything.
+    fn is_counted(&self, tool: ToolIdx) -> bool {
+        self.runs.get(tool.index()).copied().flatten().is_some()
+            || self.table.limits.max_calls.is_some()
+            || self.table.stages.iter().any(|s| s.max_calls.is_some())
+    }
+
+    /// Gives a call its result, or an earlier one.
+    fn answer<W: Explored>(&self, to: &mut State<W>, pending: &Pending, tape: &mut Tape<'_>) -> Option<CameTo> {
+        let from_memory = pending.how == How::Memory;
+        let mut came_to =
+            if from_memory { CameTo { from_memory, ..CameTo::default() } } else { self.result(to, pending.tool, tape) };
+        if W::EXACT && !from_memory {
+            came_to.print = tape.choose(2);
+        }
+        let then = *W::THENS.get(usize::from(tape.choose(u8::try_from(W::THENS.len()).ok()?)))?;
+        came_to.fired = then != Then::Nothing;
+        let mut core = to.core.clone();
+        if let Some(late) = &to.late {
+            late.lay_over(&mut core);
+        }
+        core.stage = to.aim;
+        core.watch.prepare(Say::Pass, then);
+        let done = Done {
+            failed: came_to.failed,
+            unknown: came_to.unknown,
+            result: u64::from(came_to.print) << 1 | u64::from(came_to.failed),
+            from_memory,
+        };
+        let seen: Seen = pending.seen;
+        if from_memory {
+            core.note(self.cx(), &seen, &done);
+        } else {
+            let learned = came_to.learned.iter().map(|f| (*f, Some(Value::Bool(true)))).collect();
+            let ran = Ran { tool: self.roster.name(pending.tool), args: Value::Null, succeeded: !came_to.failed };
+            core.finish(self.cx(), (&seen, pending.tool), &done, learned, self.past.then_some(ran), tape);
+        }
+        if core.watch.asked().void {
+            return None;
+        }
+        to.core.reply.then = core.reply.then;
+        to.core.reply.then_by = core.reply.then_by;
+        to.core.reply.goto = core.reply.goto;
+        to.core.reply.end = core.reply.end;
+        to.late = Some(Box::new(Late::of(&core)));
+        if self.precision.unmerged {
+            Late::of(&core).lay_over(&mut to.core);
+            to.late = None;
+        }
+        Some(came_to)
+    }
+
+    /// What a result can be, as far as anything reads it.
+    fn result<W: Explored>(&self, to: &State<W>, tool: ToolIdx, tape: &mut Tape<'_>) -> CameTo {
+        let name = self.roster.name(tool);
+        let clears = self.table.facts.iter().any(|f| f.cleared_by.iter().any(|p| p.matches(&name)));
+        let learns: Vec<FactId> = self
+            .learned_from(tool)
+            .into_iter()
+            .filter(|f| self.reads_fact(to.core.stage, *f) || to.aim != to.core.stage)
+            .collect();
+        let read = self.fails || self.past || clears || self.succeeded.get(tool.index()).copied().unwrap_or(false);
+        let kinds = match (read || W::EXACT || !learns.is_empty(), clears || W::EXACT) {
+            (false, _) => 1,
+            (true, false) => 2,
+            (true, true) => 3,
+        };
+        let kind = tape.choose(kinds);
+        let (failed, unknown) = (kind > 0, kind > 1);
+        let learned = if failed { Vec::new() } else { learns.into_iter().filter(|_| tape.choose(2) == 0).collect() };
+        CameTo { failed, unknown, learned, ..CameTo::default() }
+    }
+
+    /// Results that wait, and the end of the reply.
+    fn answering<W: Explored>(&self, state: &State<W>, emit: Emit<'_, W>) {
+        if let Some(pending) = state.queue.first() {
+            let pending = *pending;
+            self.ways(state, emit, |tape| {
+                let mut to = state.clone();
+                to.phase = Phase::Answering;
+                to.queue.remove(0);
+                let mut broken = Broken::new();
+                let person = self.person(&pending, tape);
+                let came_to = if person.is_none_or(|p| p == Person::Yes) {
+                    if person.is_some() {
+                        self.check_start(&state.core, pending.stage, pending.tool, &mut to.monitor, &mut broken);
+                    }
+                    to.aim = to.core.stage;
+                    self.answer(&mut to, &pending, tape)?
+                } else {
+                    to.core.not_approved(&pending.call, pending.stage, person == Some(Person::No));
+                    CameTo::default()
+                };
+                self.check_steps(&state.core, &to.core, false, &mut broken);
+                Some((What::Result { tool: pending.tool, came_to, person }, to, broken))
+            });
+        } else {
+            self.ways(state, emit, |tape| {
+                let mut to = state.clone();
+                let mut broken = Broken::new();
+                self.settle(&mut to, tape, &mut broken)?;
+                Some((What::Settle, to, broken))
+            });
+        }
+        if self.precision.unmerged && state.queue.is_empty() {
+            return;
+        }
+        self.host(state, emit);
+        self.time(state, emit);
+    }
+
+    /// Settles the reply; `None` when the stage guessed for its results was wrong.
+    fn settle<W: Explored>(&self, to: &mut State<W>, tape: &mut Tape<'_>, broken: &mut Broken) -> Option<()> {
+        if self.aims && !self.precision.unmerged && to.aim != to.core.stage {
+            return None;
+        }
+        if let Some(late) = to.late.take() {
+            late.lay_over(&mut to.core);
+        }
+        for (tool, stage) in std::mem::take(&mut to.given_back) {
+            let call = Proposed { no: CallNo(0), what: Some(Target::Tool(tool)), identity: None };
+            to.core.not_approved(&call, stage, false);
+        }
+        to.core.reply.violation |= std::mem::take(&mut to.refused);
+        to.phase = Phase::Idle;
+        let before = to.core.clone();
+        let moves = to.core.settle(self.cx());
+        self.check_settled(&before, &to.core, &moves, broken);
+        self.entered(&moves, &[], &mut to.monitor);
+        self.cut_views(to, &moves);
+        self.before_step(&mut to.core, tape);
+        self.check_steps(&before, &to.core, false, broken);
+        if to.core.stage != before.stage {
+            note(broken, self.is_ahead(before.stage, to.core.stage), Property::Ends);
+        }
+        Some(())
+    }
+
+    /// The session cuts the view after a rollback and a fresh start; the real guards are told.
+    fn cut_views<W: Explored>(&self, to: &mut State<W>, moves: &[crate::engine::settle::Move]) {
+        use crate::engine::settle::Move;
+        if W::EXACT && moves.iter().any(|m| matches!(m, Move::RolledBack(_) | Move::Fresh)) {
+            to.core.watch.view_cut(&|_| true);
+        }
+    }
+
+    fn admissions<W: Explored>(&self, state: &State<W>, emit: Emit<'_, W>) {
+        for yes in [true, false] {
+            self.ways(state, emit, |tape| {
+                let mut to = state.clone();
+                to.monitor.waits += 1;
+                let moves = to.core.admitted(self.cx(), yes);
+                self.entered(&moves, &[], &mut to.monitor);
+                self.before_step(&mut to.core, tape);
+                let mut broken = Broken::new();
+                // Each no leads one stage on; a run that could wait for ever would come round.
+                let most = u32::try_from(self.table.stages.len()).unwrap_or(u32::MAX);
+                note(&mut broken, to.monitor.waits <= most.saturating_add(1), Property::Ends);
+                note(&mut broken, self.is_ahead(state.core.stage, to.core.stage), Property::Ends);
+                self.check_steps(&state.core, &to.core, false, &mut broken);
+                if to.core.life.outcome().is_none() {
+                    to.monitor.waits = 0;
+                }
+                Some((What::Admit(yes), to, broken))
+            });
+        }
+    }
+
+    fn user<W: Explored>(&self, state: &State<W>, emit: Emit<'_, W>) {
+        let facts = self.facts_from(|from| matches!(from, FactFrom::User));
+        for too_often in [false, true] {
+            self.ways(state, emit, |tape| {
+                let mut to = state.clone();
+                let most = self.table.limits.user_turns;
+                if too_often {
+                    to.core.user_turns = most;
+                }
+                let turns = to.core.user_turns;
+                if to.core.life.outcome().is_some() {
+                    to.core.resume();
+                }
+                let mut moves = Vec::new();
+                let mut learned = Vec::new();
+                let mut broken = Broken::new();
+                if to.core.user_spoke(self.cx(), &mut moves) {
+                    note(&mut broken, to.core.user_turns == turns + 1 && turns < most, Property::Ends);
+                    learned = facts.clone();
+                    learned.retain(|f| self.reads_fact(state.core.stage, *f) && tape.choose(2) == 0);
+                    for fact in &learned {
+                        to.core.set_fact(self.cx(), *fact, Some(Value::Bool(true)));
+                    }
+                } else {
+                    note(&mut broken, to.core.closing.is_some(), Property::Ends);
+                }
+                self.entered(&moves, &[], &mut to.monitor);
+                self.check_steps(&state.core, &to.core, false, &mut broken);
+                Some((What::User(learned, too_often), to, broken))
+            });
+        }
+    }
+
+    fn provider<W: Explored>(&self, state: &State<W>, emit: Emit<'_, W>) {
+        self.ways(state, emit, |_| {
+            let mut to = state.clone();
+            let mut broken = Broken::new();
+            to.core.provider_failed(false, &mut Vec::new());
+            note(&mut broken, to.core.life.outcome() == Some(Outcome::ProviderError), Property::Ends);
+            self.check_steps(&state.core, &to.core, false, &mut broken);
+            to.core.resume();
+            Some((What::Fails, to, broken))
+        });
+        self.ways(state, emit, |_| {
+            let mut to = state.clone();
+            let mut broken = Broken::new();
+            // The first one asks for a shorter view and changes nothing else; the second may come at any time.
+            to.core.shortened = true;
+            to.core.provider_failed(true, &mut Vec::new());
+            note(&mut broken, to.core.life.outcome() == Some(Outcome::ContextOverflow), Property::Ends);
+            Some((What::Overflow, to, broken))
+        });
+    }
+
+    fn host<W: Explored>(&self, state: &State<W>, emit: Emit<'_, W>) {
+        for fact in self.facts_from(|from| matches!(from, FactFrom::Host)) {
+            if !self.reads_fact(state.core.stage, fact) {
+                continue;
+            }
+            for set in [true, false] {
+                self.ways(state, emit, |_| {
+                    let mut to = state.clone();
+                    let value = set.then_some(Value::Bool(true));
+                    if state.phase == Phase::Idle || self.precision.unmerged {
+                        to.core.set_fact(self.cx(), fact, value);
+                        if state.phase != Phase::Idle {
+                            to.phase = Phase::Answering;
+                        }
+                    } else {
+                        let mut core = to.core.clone();
+                        if let Some(late) = &to.late {
+                            late.lay_over(&mut core);
+                        }
+                        core.set_fact(self.cx(), fact, value);
+                        to.late = Some(Box::new(Late::of(&core)));
+                    }
+                    Some((What::Host(fact, set), to, Broken::new()))
+                });
+            }
+        }
+    }
+
+    fn time<W: Explored>(&self, state: &State<W>, emit: Emit<'_, W>) {
+        let Some(most) = self.table.limits.max_time_ms else { return };
+        if state.core.time_ms >= most {
+            return;
+        }
+        self.ways(state, emit, |_| {
+            let mut to = state.clone();
+            let moves = to.core.time_passed(self.cx(), most, false);
+            self.entered(&moves, &[], &mut to.monitor);
+            let mut broken = Broken::new();
+            self.check_steps(&state.core, &to.core, false, &mut broken);
+            Some((What::Time, to, broken))
+        });
+    }
+
+    /// The rule's name, for stories.
+    pub fn rule_name(&self, rule: RuleId) -> String {
+        self.table.rules.get(rule.index()).map(|r| r.name.to_string()).unwrap_or_default()
+    }
+
+    /// Whether a rule's condition has to be stated in a scenario.
+    pub fn is_free(&self, rule: RuleId) -> bool {
+        let free = self.table.rules.get(rule.index()).is_some_and(|r| r.when.is_some());
+        free && self.known.get(rule.index()).is_none_or(Option::is_none)
+    }
+}

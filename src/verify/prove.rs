@@ -1,0 +1,169 @@
+//! From a table to what is proved of it: the search, and what a violation is made of.
+
+use super::oracle::{Mute, Oracle};
+use super::plan::{Plan, Precision};
+use super::property::Property;
+use super::search::{Searched, Violation, Watcher, search};
+use super::{confirm, scenario};
+use crate::engine::guard::Watch;
+use crate::table::StageTable;
+use crate::testing::{Played, Scenario};
+
+/// States explored at most, unless said otherwise.
+pub const MAX_STATES: usize = 20_000_000;
+/// States of the search with the real guards, which only looks for a counterexample.
+const MAX_EXACT: usize = 200_000;
+/// Steps left that are told apart when a table is too large to count them all.
+const MOST_LEFT: u32 = 3;
+
+/// How a proof is bounded and watched.
+pub struct Options<'a> {
+    /// States at most; what is left then is not proved.
+    pub max_states: usize,
+    /// Told the number of states now and then; `false` stops.
+    pub progress: &'a mut dyn FnMut(usize) -> bool,
+}
+
+impl std::fmt::Debug for Options<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Options({})", self.max_states)
+    }
+}
+
+/// A property that does not hold.
+#[derive(Clone, Debug)]
+pub struct Refuted {
+    /// The property as a sentence.
+    pub property: String,
+    /// The engine played the scenario and the property was broken.
+    pub confirmed: bool,
+    /// The scenario, in the format of `stagekeeper test`; empty when none was found that the engine plays so.
+    pub scenario: String,
+    /// The run as a story.
+    pub story: String,
+}
+
+/// What came of a table.
+#[derive(Clone, Debug, Default)]
+pub struct Proof {
+    /// What holds in every run, as sentences.
+    pub proved: Vec<String>,
+    /// What does not.
+    pub broken: Vec<Refuted>,
+    /// What is neither proved nor refuted.
+    pub open: Vec<String>,
+    /// Everything is proved or refuted.
+    pub complete: bool,
+    /// States explored for the proof.
+    pub states: usize,
+    /// Edges between them.
+    pub edges: usize,
+    /// Bytes of their keys.
+    pub bytes: usize,
+    /// Steps left beyond this number were not told apart.
+    pub abstracted: Option<u32>,
+}
+
+/// Proves what can be proved of a table.
+///
+/// ```
+/// use stagekeeper::{StageTable, verify::{self, Options}};
+///
+/// let table = StageTable::parse(
+///     "stagekeeper: 1\nworkflow: w\nstages: { look: { goal: Look., allowed_tools: [ls], max_steps: 3 } }\n\
+///      guarantees: [{ at_most: { tool: ls, times: 1 } }]\n",
+/// )?;
+/// let proof = verify::prove(&table, &mut Options { max_states: 10_000, progress: &mut |_| true });
+/// assert!(proof.broken[0].confirmed);
+/// assert!(proof.broken[0].scenario.contains("ls"));
+/// # Ok::<(), stagekeeper::TableError>(())
+/// ```
+#[must_use]
+pub fn prove(table: &StageTable, options: &mut Options<'_>) -> Proof {
+    let all = Property::all(table);
+    let mut plan = Plan::new(table, Precision::PROOF, true);
+    let mut found = run::<Oracle>(&plan, &all, options);
+    let mut abstracted = None;
+    if !found.complete && table.stages.iter().any(|s| s.max_steps > MOST_LEFT) {
+        let most_left = Some(MOST_LEFT);
+        plan = Plan::new(table, Precision { most_left, ..Precision::PROOF }, true);
+        let coarse = run::<Oracle>(&plan, &all, options);
+        if coarse.complete {
+            (found, abstracted) = (coarse, most_left);
+        }
+    }
+    let suspected: Vec<Property> = found.broken.iter().map(|v| v.property).collect();
+    let mut proof =
+        Proof { states: found.states, edges: found.edges, bytes: found.bytes, abstracted, ..Proof::default() };
+    let mut refuted = refute(table, &suspected, options);
+    for property in all {
+        let said = property.said(table);
+        if let Some(at) = refuted.iter().position(|(p, _)| *p == property) {
+            proof.broken.push(refuted.swap_remove(at).1);
+        } else if suspected.contains(&property) || !found.complete {
+            proof.open.push(said);
+        } else {
+            proof.proved.push(said);
+        }
+    }
+    proof.complete = proof.open.is_empty();
+    proof
+}
+
+fn run<W: super::oracle::Explored + super::key::Keyed>(
+    plan: &Plan,
+    wanted: &[Property],
+    options: &mut Options<'_>,
+) -> Searched {
+    search::<W>(plan, wanted, &mut Watcher { max_states: options.max_states, progress: options.progress })
+}
+
+/// Looks for runs that the engine really plays so: first of a model that never repeats itself, so that no identity
+/// guard speaks, then with the real guards and few different calls.
+fn refute(table: &StageTable, suspected: &[Property], options: &mut Options<'_>) -> Vec<(Property, Refuted)> {
+    let mut refuted: Vec<(Property, Refuted)> = Vec::new();
+    if suspected.is_empty() {
+        return refuted;
+    }
+    let fixed = Precision { fixed: true, ..Precision::PROOF };
+    let plan = Plan::new(table, fixed, false);
+    let found = run::<Mute>(&plan, suspected, options);
+    refuted.extend(found.broken.iter().filter_map(|v| played(&plan, v, false)));
+    let rest: Vec<Property> =
+        suspected.iter().copied().filter(|p| !refuted.iter().any(|(known, _)| known == p)).collect();
+    if rest.is_empty() {
+        return refuted;
+    }
+    for calls in [1, 2] {
+        let exact = Precision { unmerged: true, calls: Some(calls), identities: 2, ..fixed };
+        let plan = Plan::new(table, exact, false);
+        let most = options.max_states.min(MAX_EXACT);
+        let mut watcher = Watcher { max_states: most, progress: options.progress };
+        let found = search::<Watch>(&plan, &rest, &mut watcher);
+        for violation in &found.broken {
+            if !refuted.iter().any(|(known, _)| *known == violation.property) {
+                refuted.extend(played(&plan, violation, true));
+            }
+        }
+    }
+    refuted
+}
+
+/// Plays a violation; `None` when the engine does not play it so.
+fn played(plan: &Plan, violation: &Violation, exact: bool) -> Option<(Property, Refuted)> {
+    let property = violation.property.said(&plan.table);
+    let sentence = format!("it does not hold: {property}");
+    let text = scenario::write(plan, &violation.path, &sentence, exact);
+    let (played, text) = play(&plan.table, &text)?;
+    if !confirm::breaks(&plan.table, violation.property, &played) {
+        return None;
+    }
+    Some((violation.property, Refuted { property, confirmed: true, scenario: text, story: played.story() }))
+}
+
+fn play(table: &StageTable, text: &str) -> Option<(Played, String)> {
+    let scenario = Scenario::parse(text, "<counterexample>").ok()?;
+    let played = scenario.play(table).ok()?;
+    let text = scenario::with_expectations(text, &played);
+    Some((played, text))
+}
