@@ -191,8 +191,10 @@ impl<'a> Teller<'a> {
                     quoted(task, TEXT)
                 )));
             }
-            Event::ChildClosed { outcome, limit, steps, text, .. } => {
+            Event::ChildClosed { call, outcome, limit, steps, text } => {
                 self.flush_step();
+                // What the call came to is said here.
+                self.told.push(*call);
                 self.stage = self.outer.pop().unwrap_or_default();
                 let limit = limit.as_ref().map(words::limit).unwrap_or_default();
                 let text = if self.has_said(text) { String::new() } else { format!(": {}", quoted(text, 2 * TEXT)) };

@@ -18,6 +18,7 @@ mod cli;
 mod docs;
 mod draw;
 mod laws;
+mod nested;
 #[cfg(feature = "run")]
 mod provider;
 mod recursion;
