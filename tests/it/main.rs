@@ -13,12 +13,17 @@
 mod arrows;
 #[cfg(feature = "audit")]
 mod audit;
+#[cfg(feature = "run")]
+mod clean;
 #[cfg(feature = "cli")]
 mod cli;
 mod docs;
 mod draw;
 mod laws;
+#[cfg(feature = "run")]
+mod matrix;
 mod nested;
+mod nested_laws;
 #[cfg(feature = "run")]
 mod provider;
 mod recursion;
