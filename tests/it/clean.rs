@@ -32,7 +32,7 @@ impl Model for Busy {
         self.0 += 1;
         let n = self.0;
         // Where nobody reaps orphans, the end of such a group takes the whole grace time: a few of them are enough.
-        let slow = if self.1 % 25 == 0 { "sh sleepy.sh" } else { "sleep 0.006" };
+        let slow = if self.1.is_multiple_of(25) { "sh sleepy.sh" } else { "sleep 0.006" };
         let call = |id: &str, tool: &str, args: String| ProposedCall::new(id, tool, args);
         let calls = vec![
             call("a", "read_file", format!("{{\"path\":\"sleepy.sh\",\"offset\":{n}}}")),
