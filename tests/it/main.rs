@@ -1,6 +1,3 @@
-//! One binary for all integration tests: one module a subject.
-
-mod arrows;
 //! All integration tests in one binary: one module a subject.
 #![allow(
     clippy::unwrap_used,
