@@ -1,20 +1,6 @@
 //! One binary for all integration tests: one module a subject.
 
 mod arrows;
-//! All integration tests in one binary: one module a subject.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::disallowed_methods,
-    clippy::print_stderr,
-    clippy::type_complexity,
-    reason = "a test that panics has failed, which is what it is for"
-)]
-
-mod arrows;
-#[cfg(feature = "audit")]
 mod audit;
 mod cli;
 mod docs;
