@@ -1,12 +1,26 @@
-//! One binary for all integration tests: one module a subject.
+//! All integration tests in one binary: one module a subject.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    clippy::type_complexity,
+    reason = "a test that panics has failed, which is what it is for"
+)]
 
 mod arrows;
+#[cfg(feature = "audit")]
 mod audit;
+#[cfg(feature = "cli")]
 mod cli;
 mod docs;
 mod draw;
 mod laws;
+#[cfg(feature = "run")]
 mod provider;
+#[cfg(feature = "run")]
 mod runner;
 mod scenarios;
 mod story;
@@ -16,6 +30,7 @@ mod table_problems;
 mod table_schema;
 mod table_valid;
 mod testing_files;
+#[cfg(feature = "run")]
 mod tools;
 mod trace;
 mod verify;
