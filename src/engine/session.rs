@@ -573,7 +573,9 @@ impl Session {
     }
 
     pub(super) fn slot(&self, no: CallNo) -> Option<&Slot> {
-        self.slots.iter().find(|s| s.no == no)
+        // The numbers of one reply's calls follow one another.
+        let first = self.slots.first()?.no.0;
+        self.slots.get(no.0.checked_sub(first)? as usize)
     }
 
     pub(super) fn stage_name(&self, stage: StageId) -> Name {

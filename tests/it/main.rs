@@ -18,6 +18,7 @@ mod cli;
 mod docs;
 mod draw;
 mod laws;
+mod messages;
 #[cfg(feature = "run")]
 mod provider;
 #[cfg(feature = "run")]
