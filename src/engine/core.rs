@@ -2,15 +2,17 @@
 //! stand beside it in the session. A proof explores this very value.
 
 use super::args::Identity;
+use super::bound::Bound;
 use super::guard::same_tool::Streak;
 use super::guard::{Done, Fired, Guard, Identities, Look, Noted, Seen, Then, Watch, errors};
 use super::input::{CallNo, Usage};
 use super::life::Life;
 use super::outcome::{LimitKind, Outcome};
 use super::past::{Past, Ran};
+use super::recursion::TooDeep;
 use super::roster::{Roster, ToolIdx};
 use super::verdict::Check;
-use crate::table::model::{Action, At, Effect, Mode, Next, OnExhausted, Stage};
+use crate::table::model::{Action, At, Effect, Mode, Next, OnExhausted, Spend, Stage};
 use crate::table::{FactId, Model, RuleId, StageId};
 use serde_json::Value;
 
@@ -45,6 +47,22 @@ pub trait Conditions<W> {
     fn holds(&mut self, core: &Core<W>, rule: RuleId) -> Truth;
     /// The values a `set` rule gives.
     fn values(&mut self, core: &Core<W>, rule: RuleId) -> Vec<(FactId, Option<Value>)>;
+    /// What the runs above this one say of a call of `tool` at a gate; nothing when this is the outermost.
+    fn above(&mut self, gate: Gate, tool: &str) -> Option<(Check, Because)> {
+        let _ = (gate, tool);
+        None
+    }
+}
+
+/// Where in the public order the runs above a nested one are asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Gate {
+    /// With `requires` and the `deny` rules.
+    Deny,
+    /// With `max_calls`.
+    MaxCalls,
+    /// With `ask` rules and `approval`.
+    Ask,
 }
 
 /// Something worth an event, said by the core in its own terms.
@@ -108,6 +126,19 @@ pub enum Because {
     Guard(Guard, super::guard::Telling, Then),
     /// `batch: atomic`: another call of the reply would not run.
     Withheld,
+    /// The function runs inside itself too often already.
+    TooDeep(Box<TooDeep>),
+    /// A nested run could be given so many steps only.
+    Grant(u32),
+    /// A run above objects.
+    Above {
+        /// The rule, the facts or the limit by name.
+        by: String,
+        /// Its own words, for a rule and for `requires`.
+        reason: String,
+        /// The limit, for `max_calls`.
+        limit: Option<u32>,
+    },
 }
 
 /// The core's answer to a call.
@@ -189,6 +220,8 @@ pub struct ReplyState {
     pub violation: bool,
     /// Calls that run or would, once a person says yes.
     pub running: u32,
+    /// Nested runs among them that spend the steps of this run.
+    pub nested: u32,
     /// A call that may change the world is judged *run*.
     pub changing: bool,
     /// `batch: atomic` withholds what would run.
@@ -267,6 +300,8 @@ pub struct Core<W = Watch> {
     pub reply: ReplyState,
     /// What to make events of, taken by the session.
     pub notes: Vec<Note>,
+    /// What the runs above leave to it, in a nested run.
+    pub bound: Option<Box<Bound>>,
 }
 
 impl<W: Identities> Core<W> {
@@ -307,6 +342,7 @@ impl<W: Identities> Core<W> {
             cancelled: false,
             reply: ReplyState::default(),
             notes: Vec::new(),
+            bound: None,
         }
     }
 
@@ -316,10 +352,13 @@ impl<W: Identities> Core<W> {
         stage_of(table, stage).map_or(0, Stage::budget) + at(&self.widened, stage.index())
     }
 
-    /// Steps left in a stage.
+    /// Steps left in a stage. In a nested run no more than its grant leaves, of which one is kept for a final stage.
     #[must_use]
     pub fn left(&self, table: &Model, stage: StageId) -> u32 {
-        self.budget(table, stage).saturating_sub(at(&self.spent, stage.index()))
+        let own = self.budget(table, stage).saturating_sub(at(&self.spent, stage.index()));
+        let Some(granted) = self.granted_left() else { return own };
+        let kept = u32::from(!stage_of(table, stage).is_some_and(Stage::is_final));
+        own.min(granted.saturating_sub(kept))
     }
 
     /// Steps charged to a stage.
@@ -340,7 +379,7 @@ impl<W: Identities> Core<W> {
         self.tools.get(tool.index()).cloned().unwrap_or_default()
     }
 
-    fn tool_mut(&mut self, tool: ToolIdx) -> Option<&mut ToolState> {
+    pub(super) fn tool_mut(&mut self, tool: ToolIdx) -> Option<&mut ToolState> {
         if self.tools.len() <= tool.index() {
             self.tools.resize(tool.index() + 1, ToolState::default());
         }
@@ -384,7 +423,7 @@ impl<W: Identities> Core<W> {
     /// Judges one call, in the public order; the first check that objects decides.
     pub fn judge(&mut self, cx: Context<'_>, call: &Proposed, conditions: &mut impl Conditions<W>) -> Judgement {
         let judgement = match self.objection(cx, call, conditions) {
-            Err(Judgement::Refuse(check, _)) if cx.observe && check != Check::Ended && call.identity.is_some() => {
+            Err(Judgement::Refuse(check, _)) if cx.observe && !check.holds_always() && call.identity.is_some() => {
                 self.notes.push(Note::GuardFired(guard_of(check), check.as_str(), true));
                 Judgement::Run
             }
@@ -430,10 +469,20 @@ impl<W: Identities> Core<W> {
         if let Some(rule) = self.call_rule(cx, &name, conditions, |a| matches!(a, Action::Deny(_))) {
             return refuse(Check::Deny, Because::Rule(rule));
         }
+        if let Some((check, because)) = conditions.above(Gate::Deny, &name) {
+            return refuse(check, because);
+        }
         if let Some(limit) = self.used_up(cx, tool) {
             return refuse(Check::MaxCalls, limit);
         }
+        if let Some((check, because)) = conditions.above(Gate::MaxCalls, &name) {
+            self.reply.out_of_calls |= matches!(&because, Because::Above { by, .. } if by == "run");
+            return refuse(check, because);
+        }
         self.conservative(cx, tool, &name)?;
+        if let Some(nested) = &entry.nested {
+            self.may_nest(cx, nested, &name)?;
+        }
         if let Some((_, first)) = self.reply.seen.iter().find(|(id, _)| *id == identity) {
             if entry.effect == Effect::Write {
                 return refuse(
@@ -459,14 +508,18 @@ impl<W: Identities> Core<W> {
         if self.reply.withhold {
             return refuse(Check::CallsPerStep, Because::Withheld);
         }
-        if self.reply.running >= cx.table.limits.calls_per_step {
-            return refuse(Check::CallsPerStep, Because::Limit("reply", cx.table.limits.calls_per_step));
+        let most = self.calls_per_step(cx);
+        if self.reply.running >= most {
+            return refuse(Check::CallsPerStep, Because::Limit("reply", most));
         }
         if let Some(rule) = self.call_rule(cx, &name, conditions, |a| matches!(a, Action::Ask(_))) {
             return Ok(Judgement::Ask(Because::Rule(rule)));
         }
         if entry.approval {
             return Ok(Judgement::Ask(Because::Itself));
+        }
+        if let Some((_, because)) = conditions.above(Gate::Ask, &name) {
+            return Ok(Judgement::Ask(because));
         }
         self.call_rule(cx, &name, conditions, |a| matches!(a, Action::Hint));
         Ok(Judgement::Run)
@@ -483,7 +536,7 @@ impl<W: Identities> Core<W> {
         Ok(Judgement::Advance)
     }
 
-    fn used_up(&mut self, cx: Context<'_>, tool: ToolIdx) -> Option<Because> {
+    pub(super) fn used_up(&mut self, cx: Context<'_>, tool: ToolIdx) -> Option<Because> {
         let entry = cx.roster.entry(cx.table, tool);
         if let Some(most) = entry.max_calls
             && self.tool(tool).runs >= most
@@ -561,7 +614,9 @@ impl<W: Identities> Core<W> {
         }
         let (Some(Target::Tool(tool)), Some(identity)) = (call.what, call.identity) else { return };
         self.reply.seen.push((identity, call.no));
-        let effect = cx.roster.entry(cx.table, tool).effect;
+        let entry = cx.roster.entry(cx.table, tool);
+        self.reply.nested += u32::from(entry.nested.as_ref().is_some_and(|n| n.spend == Spend::Parent));
+        let effect = entry.effect;
         self.reply.changing |= matches!(effect, Effect::Write | Effect::Stateful);
         self.streak.ran(tool);
         if let Some(state) = self.tool_mut(tool) {
@@ -726,7 +781,7 @@ impl<W: Identities> Core<W> {
     }
 
     /// The first `call` rule of a kind that holds. A condition that fails counts as true for `deny` and `ask`.
-    fn call_rule(
+    pub(super) fn call_rule(
         &mut self,
         cx: Context<'_>,
         tool: &str,

@@ -60,6 +60,8 @@ pub enum Verdict {
     },
     /// A person has to say yes first.
     Ask(Ask),
+    /// It is a run of another table: the next views are that run's, and its end answers the call. Nothing to do.
+    Nested,
 }
 
 /// One call and its verdict.
@@ -100,6 +102,8 @@ pub enum Check {
     Depth,
     /// A name stands in the chain of nested runs too often.
     Reentry,
+    /// A nested run for which too few steps are left.
+    Grant,
     /// The same call again.
     Duplicate,
     /// The same calls in turn.
@@ -127,12 +131,19 @@ impl Check {
             Self::Conservative => "conservative",
             Self::Depth => "depth",
             Self::Reentry => "reentry",
+            Self::Grant => "grant",
             Self::Duplicate => "duplicate",
             Self::Cycle => "cycle",
             Self::SameTool => "same_tool",
             Self::CallsPerStep => "calls_per_step",
             Self::Approval => "approval",
         }
+    }
+
+    /// Whether the check refuses even where everything is only observed: without it the run would not be bounded.
+    #[must_use]
+    pub fn holds_always(self) -> bool {
+        matches!(self, Self::Ended | Self::Depth | Self::Reentry | Self::Grant)
     }
 
     /// Whether a refusal by this check counts towards rollback (design §3.4).

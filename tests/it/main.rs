@@ -19,8 +19,10 @@ mod docs;
 mod draw;
 mod laws;
 mod messages;
+mod nested;
 #[cfg(feature = "run")]
 mod provider;
+mod recursion;
 #[cfg(feature = "run")]
 mod runner;
 mod scenarios;
