@@ -35,7 +35,10 @@ enum Format {
 pub(super) fn run(args: &Args) -> Result<u8, Failure> {
     let mut code = exit::OK;
     for path in &args.tables {
-        let checked = match files::load(path) {
+        let set = files::message_set(path);
+        let is_set = set.is_some();
+        let checked = match set.unwrap_or_else(|| files::load(path)) {
+            Ok(_) if is_set => Checked::Messages,
             Ok(table) => Checked::Sound(table),
             Err(Unloaded::Wrong { error, texts }) => Checked::Wrong { problems: error.problems, texts },
             Err(Unloaded::Unreadable(failure)) => {
@@ -58,13 +61,19 @@ pub(super) fn run(args: &Args) -> Result<u8, Failure> {
 /// What came of one file.
 enum Checked {
     Sound(StageTable),
-    Wrong { problems: Vec<Problem>, texts: Texts },
+    /// A file of messages without a problem.
+    Messages,
+    Wrong {
+        problems: Vec<Problem>,
+        texts: Texts,
+    },
 }
 
 impl Checked {
     fn problems(&self) -> &[Problem] {
         match self {
             Self::Sound(table) => table.warnings(),
+            Self::Messages => &[],
             Self::Wrong { problems, .. } => problems,
         }
     }
@@ -82,6 +91,7 @@ fn text(file: &str, checked: &Checked, show: bool) -> Result<(), Failure> {
             out::say(&format!("{file}: {}\n", problems::count(problems)));
             Ok(())
         }
+        Checked::Messages => out::data(&format!("{file}: a sound set of messages\n")),
         Checked::Sound(table) => {
             out::say(&Texts::of(table).show(table.warnings()));
             out::data(&if show { effective::table(table) } else { bounds_text(file, table) })
@@ -129,7 +139,7 @@ struct Line<'a> {
 fn json(file: &str, checked: &Checked) -> String {
     let sound = match checked {
         Checked::Sound(table) => Some(table),
-        Checked::Wrong { .. } => None,
+        Checked::Messages | Checked::Wrong { .. } => None,
     };
     let line = Line {
         file,

@@ -2,6 +2,7 @@
 
 use super::exit;
 use super::failure::Failure;
+use crate::table::messages::MESSAGES;
 use crate::table::{Problem, StageTable, TableError, limits};
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -77,6 +78,28 @@ pub(super) fn load(path: &Path) -> Result<StageTable, Unloaded> {
         texts.0.insert(file, String::from_utf8_lossy(&bytes).into_owned());
         Unloaded::Wrong { error, texts }
     })
+}
+
+/// Checks a file of messages (`messages: { from: FILE }`) by itself; `None` when it is none, or cannot be read.
+pub(super) fn message_set(path: &Path) -> Option<Result<StageTable, Unloaded>> {
+    let bytes = bytes_of_table(path).ok().filter(|b| b.len() <= limits::FILE_SIZE)?;
+    let text = String::from_utf8(bytes).ok()?;
+    let keys = || text.lines().filter_map(|l| l.split_once(':')).map(|(key, _)| key);
+    let named = |key: &str| MESSAGES.iter().any(|m| m.name == key);
+    if keys().any(|key| key == "stagekeeper" || key == "stages") || !keys().any(named) {
+        return None;
+    }
+    let name = path.file_name()?.to_str()?.to_owned();
+    // The smallest table that uses the set: it is checked as every table's texts are.
+    let table = format!(
+        "stagekeeper: 1\nworkflow: messages\nmessages: {{ from: {} }}\nstages: {{ s: {{ goal: g, allowed_tools: [], max_steps: 1 }} }}\n",
+        serde_json::to_string(&name).ok()?
+    );
+    let file = path.display().to_string();
+    Some(StageTable::parse_with(&file, &table, &mut |_| Ok(text.clone())).map_err(|mut error| {
+        error.problems.iter_mut().for_each(|p| p.file.clone_from(&file));
+        Unloaded::Wrong { error, texts: Texts(HashMap::from([(file.clone(), text.clone())])) }
+    }))
 }
 
 /// Loads a table for a verb that needs one: problems are shown on stderr.

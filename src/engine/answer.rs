@@ -325,9 +325,10 @@ impl Frame {
         let counts = self.counts.entry(tool.clone()).or_default();
         counts.proposed += 1;
         match judged {
-            Judged::Run | Judged::Ask { .. } => counts.run += 1,
+            Judged::Run => counts.run += 1,
             Judged::Reuse { .. } => counts.reused += 1,
-            Judged::Refuse { .. } => counts.refused += 1,
+            // A call that waits for a person has not run; a yes changes that.
+            Judged::Refuse { .. } | Judged::Ask { .. } => counts.refused += 1,
         }
     }
 
@@ -364,6 +365,10 @@ impl Frame {
         if yes {
             if let Some(slot) = self.slots.iter_mut().find(|s| s.no == no) {
                 slot.state = if slot.nested { State::Nested } else { State::Running };
+                if let Some(counts) = self.counts.get_mut(&slot.name) {
+                    counts.run += 1;
+                    counts.refused = counts.refused.saturating_sub(1);
+                }
             }
         } else {
             self.not_approved(no, Say::RefusedApproval);
@@ -387,11 +392,13 @@ impl Frame {
         }
         self.given_back.push(name.clone());
         self.core.not_approved(&proposed, stage, say == Say::RefusedApproval);
-        if let Some(counts) = self.counts.get_mut(&name) {
+        let Some(slot) = self.slots.iter_mut().find(|s| s.no == no) else { return };
+        if !matches!(slot.state, State::Asked)
+            && let Some(counts) = self.counts.get_mut(&name)
+        {
             counts.run = counts.run.saturating_sub(1);
             counts.refused += 1;
         }
-        let Some(slot) = self.slots.iter_mut().find(|s| s.no == no) else { return };
         slot.state = State::Ready(text.into(), true);
         let args = slot.call.arguments.clone();
         let came_to = match say {

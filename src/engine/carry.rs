@@ -45,7 +45,7 @@ impl Frame {
         if self.core.life.outcome().is_some() {
             return;
         }
-        if !self.core.is_closing_request(&self.table) {
+        if self.core.closing.is_none() {
             let Self { table, roster, core, task, assume, observe, .. } = self;
             let cx = super::core::Context { table, roster, observe: *observe };
             let mut scene = Scene::new(cx, task, assume);
@@ -245,7 +245,10 @@ impl Frame {
 
     fn ended(&mut self, outcome: Outcome) {
         if self.product.is_empty() {
-            let why = self.closing_reason();
+            let why = match self.core.reply.end {
+                Some((rule, _)) => self.say(Say::ReasonRule, || vec![("rule", (&*self.rule_name(rule)).into())]),
+                None => self.closing_reason(),
+            };
             self.answer = self.answer_without_model(if why.is_empty() { outcome.as_str() } else { &why });
         } else {
             self.answer.clone_from(&self.product);

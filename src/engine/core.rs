@@ -635,8 +635,10 @@ impl<W: Identities> Core<W> {
         }
         if check == Check::Malformed
             && let Some(Target::Tool(tool)) = call.what
+            && let Some(fired) = self.failed(cx, tool)
         {
-            self.failed(cx, tool);
+            let answer = if fired.then == Then::Leave { "leave" } else { "hint" };
+            self.notes.push(Note::GuardFired(Guard::Errors, answer, fired.observed));
         }
     }
 

@@ -202,7 +202,9 @@ impl Frame {
     }
 
     pub(super) fn slot(&self, no: CallNo) -> Option<&Slot> {
-        self.slots.iter().find(|s| s.no == no)
+        // The numbers of one reply's calls follow one another.
+        let first = self.slots.first()?.no.0;
+        self.slots.get(no.0.checked_sub(first)? as usize).filter(|s| s.no == no)
     }
 
     pub(super) fn stage_name(&self, stage: StageId) -> Name {

@@ -92,6 +92,10 @@ impl<W: Identities> Core<W> {
         self.streak.reply_done();
         let mut moves = Vec::new();
         self.consequences(cx, &mut moves);
+        if moves.iter().any(|m| matches!(m, Move::Entered(..) | Move::Ended(_))) {
+            // What would be said about the stage that was left is said no more.
+            moves.retain(|m| !matches!(m, Move::Say(_)));
+        }
         if let Some((keep, rule)) = self.reply.forget.take() {
             moves.insert(0, Move::Forget(keep, rule));
         }
@@ -320,6 +324,11 @@ impl<W: Identities> Core<W> {
 
     /// The model gave no reply. The first overflow asks for a shorter view, the second ends the run.
     pub fn provider_failed(&mut self, overflow: bool, moves: &mut Vec<Move>) -> bool {
+        if let Some(outcome) = self.closing.as_ref().map(|c| c.outcome).filter(|_| !overflow) {
+            // The request for the answer cannot be made: the digest is the answer.
+            self.end(outcome, moves);
+            return false;
+        }
         if !overflow {
             self.pause(Outcome::ProviderError, moves);
             return false;

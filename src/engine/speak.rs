@@ -202,11 +202,14 @@ impl Frame {
             (Check::NotAllowed, _) => {
                 let hint = self.here().and_then(|s| s.hints.iter().find(|(p, _)| p.matches(tool)));
                 let hint = hint.map(|(_, text)| self.text(text)).unwrap_or_default();
+                let reasons = self.here().map(|s| self.core.missing(&s.requires)).unwrap_or_default();
+                let reasons = self.stage_reasons(&reasons);
                 let elsewhere = self.table.stages.iter().filter(|s| s.allowed.allows(tool) && tool != ADVANCE);
                 let elsewhere = joined(elsewhere.map(|s| &*s.name).take(5));
                 let said = self.say(Say::RefusedNotAllowed, || {
                     let mut names = with_leave();
                     names.push(("hint", hint.into()));
+                    names.push(("reasons", reasons.into()));
                     names.push(("elsewhere", elsewhere.into()));
                     names
                 });
@@ -251,7 +254,15 @@ impl Frame {
                 });
                 (Some((*scope).to_owned()), said)
             }
-            (Check::Conservative, _) => (None, self.say(Say::RefusedConservative, with_leave)),
+            (Check::Conservative, _) => {
+                let proven = self.here().is_some_and(|s| s.guards.conservative.proven);
+                let said = self.say(Say::RefusedConservative, || {
+                    let mut names = with_leave();
+                    names.push(("proven", proven.into()));
+                    names
+                });
+                (None, said)
+            }
             (Check::SameTool, _) => {
                 let times = self.here().map_or(0, |s| s.guards.same_tool.in_a_row);
                 (None, self.say(Say::RefusedSameTool, || named(vec![("times", times.into())])))

@@ -40,8 +40,8 @@ messages! {
     RefusedUnknown, "refused_unknown", ["tool", "near", "allowed", "leave", "left"],
     "Not run: there is no tool {{ tool }}.{% if near %} Did you mean {{ near }}?{% endif %} Stage {{ stage.name }} allows: {{ allowed }}. {{ leave }} Steps left in this stage: {{ left }}.";
     /// A call of a tool that the stage does not allow.
-    RefusedNotAllowed, "refused_not_allowed", ["tool", "hint", "allowed", "elsewhere", "leave", "left"],
-    "{% if hint %}{{ hint }}\n{% endif %}Not run: {{ tool }} is not allowed in stage {{ stage.name }}, which allows: {{ allowed }}.{% if elsewhere %} It is allowed in: {{ elsewhere }}.{% endif %} {{ leave }} Steps left in this stage: {{ left }}.";
+    RefusedNotAllowed, "refused_not_allowed", ["tool", "hint", "allowed", "elsewhere", "reasons", "leave", "left"],
+    "{% if hint %}{{ hint }}\n{% endif %}Not run: {{ tool }} is not allowed in stage {{ stage.name }}, which allows: {{ allowed }}.{% if elsewhere %} It is allowed in: {{ elsewhere }}.{% endif %} {{ leave }}{% if reasons %} Before that: {{ reasons }}{% endif %} Steps left in this stage: {{ left }}.";
     /// A call whose tool requires a fact that is missing.
     RefusedRequires, "refused_requires", ["tool", "reasons", "left"],
     "{{ reasons }}\nNot run: {{ tool }} needs that first. Steps left in this stage: {{ left }}.";
@@ -52,8 +52,8 @@ messages! {
     RefusedMaxCalls, "refused_max_calls", ["tool", "scope", "limit", "leave"],
     "Not run: {% if scope == 'tool' %}{{ tool }} may be called {{ limit }} time{{ 's' if limit != 1 }} in a run, and that is used up{% elif scope == 'stage' %}stage {{ stage.name }} allows {{ limit }} call{{ 's' if limit != 1 }}, and they are used up{% else %}the run allows {{ limit }} call{{ 's' if limit != 1 }}, and they are used up{% endif %}. {{ leave }}";
     /// A call of a tool that is not proven while few steps are left.
-    RefusedConservative, "refused_conservative", ["tool", "left", "leave"],
-    "Not run: few steps are left in stage {{ stage.name }}, so only tools that have worked in this run may be called, and {{ tool }} has not. {{ leave }}";
+    RefusedConservative, "refused_conservative", ["tool", "proven", "allowed", "left", "leave"],
+    "Not run: few steps are left in stage {{ stage.name }}, so only {% if proven %}tools that have worked in this run{% else %}certain tools{% endif %} may still be called, and {{ tool }} is none of them. {{ leave }}";
     /// A call that was answered from memory before.
     RefusedRepeated, "refused_repeated", ["tool"],
     "Not run: this is the same call of {{ tool }} as before, and nothing has changed since. Its result stands above. Use it, or try something else.";
@@ -150,6 +150,9 @@ messages! {
     /// Why something happened: the same calls again and again.
     ReasonLoop, "reason_loop", [],
     "the same calls were made again and again";
+    /// Why the run ended: a rule.
+    ReasonRule, "reason_rule", ["rule"],
+    "the rule {{ rule }} ended it";
     /// Why the run closes: steps.
     ReasonSteps, "reason_steps", [],
     "the steps are used up";

@@ -22,6 +22,7 @@ mod draw;
 mod laws;
 #[cfg(feature = "run")]
 mod matrix;
+mod messages;
 mod nested;
 mod nested_laws;
 #[cfg(feature = "run")]

@@ -1,5 +1,4 @@
 //! Every scenario file plays as it expects, and its story is the stored one.
-#![allow(clippy::disallowed_methods, reason = "tests read files")]
 
 use stagekeeper::StageTable;
 use stagekeeper::testing::{Played, Scenario, TableSource};

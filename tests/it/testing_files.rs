@@ -1,5 +1,4 @@
 //! What a scenario file says about itself: every slip has its place and its help.
-#![allow(clippy::disallowed_methods, reason = "a test takes the time")]
 
 use stagekeeper::testing::{Answer, Entry, Failure, HostEntry, Scenario, Script, ScriptedModel, TableSource, Turn};
 
