@@ -10,6 +10,7 @@ mod finish;
 pub mod guard;
 pub mod input;
 pub mod life;
+pub(crate) mod mutant;
 pub mod outcome;
 pub mod past;
 pub mod roster;

@@ -495,6 +495,12 @@ impl Session {
         Some(scene.is_so(&self.core, until))
     }
 
+    /// What decides; for proofs.
+    #[cfg(test)]
+    pub(crate) fn core(&self) -> &Core<Watch> {
+        &self.core
+    }
+
     /// The table of the run.
     #[must_use]
     pub fn table(&self) -> &StageTable {
