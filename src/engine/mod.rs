@@ -12,6 +12,7 @@ mod frame;
 pub mod guard;
 pub mod input;
 pub mod life;
+pub(crate) mod mutant;
 mod nest;
 pub mod outcome;
 pub mod past;

@@ -102,9 +102,10 @@ impl Plan {
                 to.core.set_fact(self.cx(), *fact, Some(Value::Bool(true)));
             }
             let moves = to.core.begin(self.cx());
-            self.entered(&moves, &[], &mut to.monitor);
+            let mut broken = Broken::new();
+            self.entered(&to.core, &moves, &mut to.monitor, &mut broken);
             self.before_step(&mut to.core, tape);
-            Some((What::Start(holds), to, Broken::new()))
+            Some((What::Start(holds), to, broken))
         });
     }
 
@@ -275,7 +276,11 @@ impl Plan {
     }
 
     fn call<W: Explored>(&self, state: &State<W>, aimed: Aimed, emit: Emit<'_, W>) {
+        let mut looks = false;
         for say in W::SAYS {
+            if *say != Say::Pass && !(looks && self.says_more(state, *say)) {
+                continue;
+            }
             self.ways(state, emit, |tape| {
                 let Aimed { tool, identity, malformed } = aimed;
                 let mut to = state.clone();
@@ -288,13 +293,14 @@ impl Plan {
                 to.core.watch.prepare(*say, Then::Nothing);
                 let judgement = to.core.judge(self.cx(), &call, tape);
                 let asked = to.core.watch.asked();
+                looks |= asked.looked;
                 if asked.void || (*say != Say::Pass && !asked.looked) {
                     return None;
                 }
                 let mut broken = Broken::new();
                 self.check_judged(&state.core, &to.core, &call, &judgement, &tape.asked, &mut broken);
                 self.check_steps(&state.core, &to.core, false, &mut broken);
-                self.entered(&[], &to.core.notes, &mut to.monitor);
+                self.entered(&to.core, &[], &mut to.monitor, &mut broken);
                 let what = |came_to: Option<CameTo>, person: Option<Person>| What::Call {
                     tool,
                     identity,
@@ -308,6 +314,12 @@ impl Plan {
                     Judgement::Ask(_) => How::Asked,
                     Judgement::Reuse { .. } => How::Memory,
                     Judgement::Refuse(..) | Judgement::Share(_) | Judgement::Advance => {
+                        to.core.notes.clear();
+                        to.core.violations = state.core.violations;
+                        // The model might as well not have called.
+                        if broken.is_empty() && self.precision.calls.is_none() && to.core == state.core {
+                            return None;
+                        }
                         return Some((what(None, None), to, broken));
                     }
                 };
@@ -339,6 +351,17 @@ impl Plan {
         }
     }
 
+    /// Whether an answer of the oracle can change anything that earlier ones of this reply did not.
+    fn says_more<W: Explored>(&self, state: &State<W>, say: Say) -> bool {
+        let then = state.core.reply.then;
+        let decided = state.core.reply.end.is_some() || state.core.reply.goto.is_some();
+        match say {
+            Say::Pass | Say::Reuse => true,
+            Say::RollBack => self.precision.unmerged || !(decided || then >= Then::RollBack),
+            Say::Leave => self.precision.unmerged || !(decided || then >= Then::Leave),
+        }
+    }
+
     fn person(&self, pending: &Pending, tape: &mut Tape<'_>) -> Option<Person> {
         (pending.how == How::Asked).then(|| match tape.choose(3) {
             0 => Person::Yes,
@@ -364,6 +387,9 @@ impl Plan {
         }
         let then = *W::THENS.get(usize::from(tape.choose(u8::try_from(W::THENS.len()).ok()?)))?;
         came_to.fired = then != Then::Nothing;
+        if came_to.fired && then <= to.core.reply.then {
+            return None;
+        }
         let mut core = to.core.clone();
         if let Some(late) = &to.late {
             late.lay_over(&mut core);
@@ -401,15 +427,14 @@ impl Plan {
 
     /// What a result can be, as far as anything reads it.
     fn result<W: Explored>(&self, to: &State<W>, tool: ToolIdx, tape: &mut Tape<'_>) -> CameTo {
-        let name = self.roster.name(tool);
-        let clears = self.table.facts.iter().any(|f| f.cleared_by.iter().any(|p| p.matches(&name)));
-        let learns: Vec<FactId> = self
-            .learned_from(tool)
-            .into_iter()
-            .filter(|f| self.reads_fact(to.core.stage, *f) || to.aim != to.core.stage)
-            .collect();
+        let none = (Vec::new(), false);
+        let (sets, clears) = self.learns.get(tool.index()).unwrap_or(&none);
+        let read_here = |f: &FactId| self.reads_fact(to.core.stage, *f) || to.aim != to.core.stage;
+        let learns: Vec<FactId> = sets.iter().copied().filter(read_here).collect();
+        let clears = *clears;
+        let all = W::EXACT || self.precision.unmerged;
         let read = self.fails || self.past || clears || self.succeeded.get(tool.index()).copied().unwrap_or(false);
-        let kinds = match (read || W::EXACT || !learns.is_empty(), clears || W::EXACT) {
+        let kinds = match (read || all || !learns.is_empty(), clears || all) {
             (false, _) => 1,
             (true, false) => 2,
             (true, true) => 3,
@@ -475,7 +500,7 @@ impl Plan {
         let before = to.core.clone();
         let moves = to.core.settle(self.cx());
         self.check_settled(&before, &to.core, &moves, broken);
-        self.entered(&moves, &[], &mut to.monitor);
+        self.entered(&to.core, &moves, &mut to.monitor, broken);
         self.cut_views(to, &moves);
         self.before_step(&mut to.core, tape);
         self.check_steps(&before, &to.core, false, broken);
@@ -499,9 +524,9 @@ impl Plan {
                 let mut to = state.clone();
                 to.monitor.waits += 1;
                 let moves = to.core.admitted(self.cx(), yes);
-                self.entered(&moves, &[], &mut to.monitor);
-                self.before_step(&mut to.core, tape);
                 let mut broken = Broken::new();
+                self.entered(&to.core, &moves, &mut to.monitor, &mut broken);
+                self.before_step(&mut to.core, tape);
                 // Each no leads one stage on; a run that could wait for ever would come round.
                 let most = u32::try_from(self.table.stages.len()).unwrap_or(u32::MAX);
                 note(&mut broken, to.monitor.waits <= most.saturating_add(1), Property::Ends);
@@ -541,7 +566,7 @@ impl Plan {
                 } else {
                     note(&mut broken, to.core.closing.is_some(), Property::Ends);
                 }
-                self.entered(&moves, &[], &mut to.monitor);
+                self.entered(&to.core, &moves, &mut to.monitor, &mut broken);
                 self.check_steps(&state.core, &to.core, false, &mut broken);
                 Some((What::User(learned, too_often), to, broken))
             });
@@ -605,8 +630,8 @@ impl Plan {
         self.ways(state, emit, |_| {
             let mut to = state.clone();
             let moves = to.core.time_passed(self.cx(), most, false);
-            self.entered(&moves, &[], &mut to.monitor);
             let mut broken = Broken::new();
+            self.entered(&to.core, &moves, &mut to.monitor, &mut broken);
             self.check_steps(&state.core, &to.core, false, &mut broken);
             Some((What::Time, to, broken))
         });

@@ -70,6 +70,17 @@ impl<W: Identities> Late<W> {
         }
     }
 
+    /// Whether a core holds the same already.
+    pub fn is_in(&self, core: &Core<W>) -> bool {
+        let Self { tools, facts, extended, widened, past, watch } = self;
+        core.tools.iter().map(|t| (t.fails, t.succeeded)).eq(tools.iter().copied())
+            && core.facts == *facts
+            && core.extended == *extended
+            && core.widened == *widened
+            && core.past == *past
+            && core.watch == *watch
+    }
+
     /// Puts it into a core.
     pub fn lay_over(&self, core: &mut Core<W>) {
         if core.tools.len() < self.tools.len() {
