@@ -13,13 +13,18 @@
 mod arrows;
 #[cfg(feature = "audit")]
 mod audit;
+#[cfg(feature = "run")]
+mod clean;
 #[cfg(feature = "cli")]
 mod cli;
 mod docs;
 mod draw;
 mod laws;
+#[cfg(feature = "run")]
+mod matrix;
 mod messages;
 mod nested;
+mod nested_laws;
 #[cfg(feature = "run")]
 mod provider;
 mod recursion;

@@ -43,6 +43,12 @@ fn how_it_went(summary: &Summary) -> String {
         .map(|stage| format!("{} {}/{}", stage.name, stage.steps, stage.budget))
         .collect();
     out.push_str(&format!(": {}\n", stages.join(", ")));
+    if summary.tree.steps > u64::from(summary.steps) {
+        out.push_str(&format!(
+            "  with nested runs: {} of at most {} steps\n",
+            summary.tree.steps, summary.tree.ceiling
+        ));
+    }
     for (tool, counts) in &summary.tools {
         let parts = [
             (counts.run, "run"),
