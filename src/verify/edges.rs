@@ -4,18 +4,18 @@
 use super::check::{Broken, note};
 use super::key::canonical;
 use super::oracle::{Explored, Say, Tape};
-use super::plan::Plan;
+use super::plan::{MANY, Plan};
 use super::property::Property;
-use super::state::{Act, CameTo, How, Late, Monitor, Outside, Pending, Person, Phase, Shape, State, What};
+use super::state::{Act, CameTo, How, Late, Mays, Monitor, Outside, Pending, Person, Phase, Shape, State, What};
 use crate::engine::args::Identity;
 use crate::engine::core::{Context, Core, Judgement, Proposed, ReplyFacts, Target};
-use crate::engine::guard::{Done, Seen, Then};
+use crate::engine::guard::{Done, Guard, Seen, Then};
 use crate::engine::input::CallNo;
 use crate::engine::life::Turn;
 use crate::engine::outcome::Outcome;
 use crate::engine::past::Ran;
 use crate::engine::roster::ToolIdx;
-use crate::table::model::{At, FactFrom, Guarantee};
+use crate::table::model::{At, FactFrom, Guarantee, Mode};
 use crate::table::{FactId, RuleId};
 use serde_json::Value;
 
@@ -90,6 +90,7 @@ impl Plan {
                 counts: vec![0; self.table.guarantees.len()],
                 waits: 0,
             },
+            may: Mays::default(),
             fixed: Vec::new(),
             calls: 0,
         };
@@ -278,7 +279,7 @@ impl Plan {
     fn call<W: Explored>(&self, state: &State<W>, aimed: Aimed, emit: Emit<'_, W>) {
         let mut looks = false;
         for say in W::SAYS {
-            if *say != Say::Pass && !(looks && self.says_more(state, *say)) {
+            if *say != Say::Pass && !(looks && self.says_more(*say)) {
                 continue;
             }
             self.ways(state, emit, |tape| {
@@ -301,6 +302,9 @@ impl Plan {
                 self.check_judged(&state.core, &to.core, &call, &judgement, &tape.asked, &mut broken);
                 self.check_steps(&state.core, &to.core, false, &mut broken);
                 self.entered(&to.core, &[], &mut to.monitor, &mut broken);
+                if let Some(tool) = tool {
+                    self.stay_many(&state.core, &mut to.core, tool, tape);
+                }
                 let what = |came_to: Option<CameTo>, person: Option<Person>| What::Call {
                     tool,
                     identity,
@@ -314,10 +318,19 @@ impl Plan {
                     Judgement::Ask(_) => How::Asked,
                     Judgement::Reuse { .. } => How::Memory,
                     Judgement::Refuse(..) | Judgement::Share(_) | Judgement::Advance => {
+                        if self.is_lazy::<W>() && *say == Say::Leave {
+                            (to.may.roll_back, to.may.leave) = (true, true);
+                            to.core.reply.then = state.core.reply.then;
+                            to.core.reply.then_by = state.core.reply.then_by;
+                        }
                         to.core.notes.clear();
                         to.core.violations = state.core.violations;
+                        if !self.precision.unmerged && !malformed {
+                            // A violation can be had at any time, by a tool that does not exist: see `settle`.
+                            to.core.reply.violation = state.core.reply.violation;
+                        }
                         // The model might as well not have called.
-                        if broken.is_empty() && self.precision.calls.is_none() && to.core == state.core {
+                        if broken.is_empty() && self.precision.calls.is_none() && to.core == state.core && to.may == state.may {
                             return None;
                         }
                         return Some((what(None, None), to, broken));
@@ -351,15 +364,10 @@ impl Plan {
         }
     }
 
-    /// Whether an answer of the oracle can change anything that earlier ones of this reply did not.
-    fn says_more<W: Explored>(&self, state: &State<W>, say: Say) -> bool {
-        let then = state.core.reply.then;
-        let decided = state.core.reply.end.is_some() || state.core.reply.goto.is_some();
-        match say {
-            Say::Pass | Say::Reuse => true,
-            Say::RollBack => self.precision.unmerged || !(decided || then >= Then::RollBack),
-            Say::Leave => self.precision.unmerged || !(decided || then >= Then::Leave),
-        }
+    /// Whether an answer of the oracle is tried. A refusal with a consequence is one, whichever it is: the consequence
+    /// is chosen when the reply is settled.
+    fn says_more(&self, say: Say) -> bool {
+        self.precision.unmerged || say != Say::RollBack
     }
 
     fn person(&self, pending: &Pending, tape: &mut Tape<'_>) -> Option<Person> {
@@ -368,6 +376,17 @@ impl Plan {
             1 => Person::No,
             _ => Person::Silent,
         })
+    }
+
+    /// "Many" calls left and one less may still be "many".
+    fn stay_many<W: Explored>(&self, before: &Core<W>, core: &mut Core<W>, tool: ToolIdx, tape: &mut Tape<'_>) {
+        let many = self.many_calls(tool);
+        let (was, is) = (before.tool(tool).runs, core.tool(tool).runs);
+        if many.is_some_and(|most| most.saturating_sub(was) >= MANY) && is > was && tape.choose(2) == 1 {
+            if let Some(state) = core.tools.get_mut(tool.index()) {
+                state.runs = was;
+            }
+        }
     }
 
     /// Whether the number of a tool's calls is read by anything.
@@ -385,10 +404,15 @@ impl Plan {
         if W::EXACT && !from_memory {
             came_to.print = tape.choose(2);
         }
-        let then = *W::THENS.get(usize::from(tape.choose(u8::try_from(W::THENS.len()).ok()?)))?;
-        came_to.fired = then != Then::Nothing;
-        if came_to.fired && then <= to.core.reply.then {
-            return None;
+        let mut then = Then::Nothing;
+        if self.is_lazy::<W>() {
+            let aim = self.table.stages.get(to.aim.index());
+            let speaks = aim.is_some_and(|s| s.guards.no_progress.mode == Mode::On);
+            to.may.leave |= speaks;
+            to.may.close |= speaks;
+        } else {
+            then = *W::THENS.get(usize::from(tape.choose(u8::try_from(W::THENS.len()).ok()?)))?;
+            came_to.fired = then != Then::Nothing;
         }
         let mut core = to.core.clone();
         if let Some(late) = &to.late {
@@ -413,15 +437,16 @@ impl Plan {
         if core.watch.asked().void {
             return None;
         }
+        if self.precision.unmerged {
+            // Results come after all verdicts here, in their order: nothing has to be kept apart.
+            to.core = core;
+            return Some(came_to);
+        }
         to.core.reply.then = core.reply.then;
         to.core.reply.then_by = core.reply.then_by;
         to.core.reply.goto = core.reply.goto;
         to.core.reply.end = core.reply.end;
         to.late = Some(Box::new(Late::of(&core)));
-        if self.precision.unmerged {
-            Late::of(&core).lay_over(&mut to.core);
-            to.late = None;
-        }
         Some(came_to)
     }
 
@@ -472,8 +497,13 @@ impl Plan {
             self.ways(state, emit, |tape| {
                 let mut to = state.clone();
                 let mut broken = Broken::new();
+                let violation = self.adds_violation(&to, tape);
+                if violation {
+                    let call = Proposed { no: CallNo(0), what: None, identity: Some(Identity(0)) };
+                    to.core.judge(self.cx(), &call, tape);
+                }
                 self.settle(&mut to, tape, &mut broken)?;
-                Some((What::Settle, to, broken))
+                Some((What::Settle(violation), to, broken))
             });
         }
         if self.precision.unmerged && state.queue.is_empty() {
@@ -481,6 +511,39 @@ impl Plan {
         }
         self.host(state, emit);
         self.time(state, emit);
+    }
+
+    /// Whether what is free is chosen as late as possible.
+    fn is_lazy<W: Explored>(&self) -> bool {
+        W::FREE && !self.precision.unmerged
+    }
+
+    /// Whether the reply holds one more call, of a tool that does not exist. Where calls are told apart, that is an edge
+    /// of its own.
+    fn adds_violation<W: Explored>(&self, to: &State<W>, tape: &mut Tape<'_>) -> bool {
+        let reply = &to.core.reply;
+        let room = self.precision.calls.is_none_or(|most| to.calls < most);
+        let free = !self.precision.unmerged && room && reply.facts.calls && !reply.closing && !reply.facts.declined;
+        // A violation that is there already, or that nothing reads any more.
+        let idle = reply.violation || to.refused || reply.end.is_some() || reply.goto.is_some();
+        free && !idle && tape.choose(2) == 1
+    }
+
+    /// What the guards want of all they may want.
+    fn wanted<W: Explored>(&self, to: &mut State<W>, tape: &mut Tape<'_>) {
+        let Mays { roll_back, leave, close } = std::mem::take(&mut to.may);
+        let reply = &mut to.core.reply;
+        if reply.end.is_some() || reply.goto.is_some() {
+            return;
+        }
+        let mut ways = vec![reply.then];
+        ways.extend([(roll_back, Then::RollBack), (leave, Then::Leave), (close, Then::Close)].iter().filter_map(
+            |(may, then)| (*may && *then > reply.then).then_some(*then),
+        ));
+        let choice = if ways.len() > 1 { usize::from(tape.choose(u8::try_from(ways.len()).unwrap_or(1))) } else { 0 };
+        if let Some(then) = ways.get(choice).filter(|then| **then > reply.then) {
+            (reply.then, reply.then_by) = (*then, Some(Guard::NoProgress));
+        }
     }
 
     /// Settles the reply; `None` when the stage guessed for its results was wrong.
@@ -496,6 +559,7 @@ impl Plan {
             to.core.not_approved(&call, stage, false);
         }
         to.core.reply.violation |= std::mem::take(&mut to.refused);
+        self.wanted(to, tape);
         to.phase = Phase::Idle;
         let before = to.core.clone();
         let moves = to.core.settle(self.cx());

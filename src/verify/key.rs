@@ -4,8 +4,8 @@
 //! takes every value apart without `..`: a field that the engine gets one day does not compile here until somebody
 //! says what it is to a proof.
 
-use super::plan::Plan;
-use super::state::{How, Late, Monitor, Pending, Phase, State};
+use super::plan::{MANY, Plan};
+use super::state::{How, Late, Mays, Monitor, Pending, Phase, State};
 use crate::engine::args::Identity;
 use crate::engine::core::{Closing, Core, Proposed, ReplyFacts, ReplyState, Target, ToolState, is_true};
 use crate::engine::guard::same_tool::Streak;
@@ -20,7 +20,7 @@ use std::hash::{Hash, Hasher};
 
 /// Brings a state into its canonical form.
 pub fn canonical<W: Identities>(state: &mut State<W>, plan: &Plan) {
-    let State { core, phase, late, queue, aim, refused: _, given_back, monitor: _, fixed: _, calls } = state;
+    let State { core, phase, late, queue, aim, refused: _, given_back, monitor: _, may, fixed: _, calls } = state;
     canonical_core(core, plan);
     if plan.precision.unmerged {
         if *phase == Phase::Idle {
@@ -32,6 +32,9 @@ pub fn canonical<W: Identities>(state: &mut State<W>, plan: &Plan) {
         *late = None;
         *aim = core.stage;
         *calls = 0;
+    }
+    if core.reply.end.is_some() || core.reply.goto.is_some() {
+        *may = Mays::default();
     }
     if plan.precision.calls.is_none() {
         *calls = 0;
@@ -140,6 +143,10 @@ fn canonical_core<W: Identities>(core: &mut Core<W>, plan: &Plan) {
     for (at, ToolState { runs, succeeded, fails }) in core.tools.iter_mut().enumerate() {
         let most = plan.runs.get(at).copied().flatten().filter(|_| plan.calls_tool(stage, at));
         *runs = most.map_or(0, |most| (*runs).min(most));
+        let many = u16::try_from(at).ok().and_then(|at| plan.many_calls(crate::engine::roster::ToolIdx(at)));
+        if let Some(most) = many.filter(|most| most.saturating_sub(*runs) > MANY && *runs < *most) {
+            *runs = if plan.calls_tool(stage, at) { most - MANY } else { 0 };
+        }
         canonical_tool(fails, succeeded, stage, at, plan);
     }
     canonical_facts(&mut core.facts, stage, plan);
@@ -314,7 +321,7 @@ fn outcome(outcome: Outcome) -> u32 {
 
 /// Writes the complete key.
 pub fn encode<W: Identities + Keyed>(state: &State<W>, out: &mut Bytes) {
-    let State { core, phase, late, queue, aim, refused, given_back, monitor, fixed, calls } = state;
+    let State { core, phase, late, queue, aim, refused, given_back, monitor, may, fixed, calls } = state;
     out.0.clear();
     encode_core(core, out);
     out.num(*phase as u32);
@@ -329,6 +336,8 @@ pub fn encode<W: Identities + Keyed>(state: &State<W>, out: &mut Bytes) {
         watch.encode(out);
     }
     if *phase != Phase::Idle {
+        let Mays { roll_back, leave, close } = may;
+        out.flags([*roll_back, *leave, *close]);
         out.num(aim.0.into());
         out.num((*calls).into());
         out.list(given_back, |out, (tool, stage)| {

@@ -11,6 +11,9 @@ use crate::table::model::{Action, FactFrom, Guarantee, Mode, Next, OnExhausted, 
 use crate::table::{FactId, RuleId, StageId, StageTable};
 use indexmap::IndexSet;
 
+/// Calls left of a tool that count as "many", where no guarantee counts them.
+pub const MANY: u32 = 2;
+
 /// How much a proof keeps apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Precision {
@@ -67,6 +70,8 @@ pub struct Plan {
     pub known: Vec<Option<Evaluable>>,
     /// Calls are remembered for conditions.
     pub past: bool,
+    /// By tool: `max_calls`, where it is large and no guarantee counts.
+    pub many: Vec<Option<u32>>,
     /// By tool: the facts its results set, and whether they clear any.
     pub learns: Vec<(Vec<FactId>, bool)>,
     /// A row of violations closes the run, in some stage.
@@ -113,6 +118,7 @@ impl Plan {
             past: evaluated().any(|k| k.reads_past),
             known,
             learns: Vec::new(),
+            many: Vec::new(),
             rows_end: stages().any(|s| s.guards.violations.then_end),
             roster,
             table: table.clone(),
@@ -143,6 +149,15 @@ impl Plan {
             most.filter(|_| !sample)
         };
         self.runs = self.idx().map(counts).collect();
+        let promised = |name: &str| {
+            table.guarantees.iter().any(|g| matches!(g, Guarantee::AtMost { tool, .. } if tool.matches(name)))
+        };
+        let many = |tool: ToolIdx| {
+            let most = self.runs.get(tool.index()).copied().flatten();
+            most.filter(|most| *most > MANY && !promised(&self.roster.name(tool)))
+        };
+        let many = self.idx().map(many).collect();
+        self.many = many;
         self.succeeded = self.idx().map(|t| proven || awaited(&self.roster.name(t))).collect();
         let per_step = table.limits.calls_per_step;
         self.running = table.guarantees.iter().any(|g| match g {
@@ -312,6 +327,14 @@ fn close(leads: &mut [Vec<bool>]) {
 }
 
 impl Plan {
+    /// `max_calls` of a tool whose calls are counted no further than that one is left, or many.
+    pub fn many_calls(&self, tool: ToolIdx) -> Option<u32> {
+        if self.precision.unmerged || self.precision.fixed {
+            return None;
+        }
+        self.many.get(tool.index()).copied().flatten()
+    }
+
     /// The longest row of one tool that anything reads.
     pub fn most_in_a_row(&self) -> u32 {
         self.table.stages.iter().map(|s| s.guards.same_tool.in_a_row).max().unwrap_or(0)

@@ -11,7 +11,7 @@ use crate::verify::oracle::{Explored, Oracle};
 use crate::verify::plan::{Plan, Precision};
 use crate::verify::property::Property;
 use crate::verify::search::{Searched, Watcher, search_and_show};
-use crate::verify::state::{Monitor, Phase, State};
+use crate::verify::state::{Mays, Monitor, Phase, State};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -32,7 +32,7 @@ stages:
     ("jump", "tools: { ls: { effect: read }, go: { effect: write } }
 stages:
   look: { goal: Look., allowed_tools: [ls], max_steps: 2, leave_by: [answer, call], on_exhausted: retry_fresh }
-  act: { goal: Act., allowed_tools: [go], max_steps: 2, max_calls: 1 }
+  act: { goal: Act., allowed_tools: [go], max_steps: 1, max_calls: 1 }
   say: { goal: Say., allowed_tools: [], max_steps: 1 }
 rules: [{ name: back, at: result, tool: go, when: result.error, goto: look }, { name: not-now, at: call, tool: go, when: 'call.args.x', deny: No. }]
 "),
@@ -147,6 +147,7 @@ fn merged_key<W>(core: &Core<W>, monitor: &Monitor, plan: &Plan) -> Vec<u8> {
         refused: false,
         given_back: Vec::new(),
         monitor: monitor.clone(),
+        may: Mays::default(),
         fixed: Vec::new(),
         calls: 0,
     };
