@@ -3,6 +3,7 @@
 use super::args::{fingerprint, identity};
 use super::core::{Because, Core, Judgement, Proposed, ReplyFacts, Target};
 use super::event::{Event, Judged};
+use super::explain::{Explained, Notebook};
 use super::guard::{Done, Identities, Noted, Telling, Then};
 use super::input::{CallNo, Finish, ProposedCall, Reply, Status, ToolResult};
 use super::life::Turn;
@@ -202,8 +203,16 @@ impl Session {
         let cx = super::core::Context { table, roster, observe: *observe };
         let mut scene = Scene::new(cx, task, assume);
         scene.call = Some((&looked.name, &looked.call.arguments));
+        if self.explained.is_some() {
+            scene.notebook = Some(Notebook::of(looked.proposed, &looked.why_malformed));
+        }
         let judgement = core.judge(cx, &looked.proposed, &mut scene);
+        let notebook = scene.notebook.take();
         let no = looked.proposed.no;
+        if let (Some(explained), Some(notebook)) = (&mut self.explained, notebook) {
+            let stage = table.stages.get(core.stage.index()).map_or_else(String::new, |s| s.name.to_string());
+            explained.push(Explained { call: no, stage, checks: notebook.asked });
+        }
         if let Some(identity) = looked.proposed.identity {
             self.dup_tool_count += u32::from(self.core.watch.has_run(identity));
         }

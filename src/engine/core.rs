@@ -45,6 +45,8 @@ pub trait Conditions<W> {
     fn holds(&mut self, core: &Core<W>, rule: RuleId) -> Truth;
     /// The values a `set` rule gives.
     fn values(&mut self, core: &Core<W>, rule: RuleId) -> Vec<(FactId, Option<Value>)>;
+    /// A check of the public order is about to be made; what it sees may be taken down for `explain`.
+    fn asks(&mut self, _core: &Core<W>, _check: Check) {}
 }
 
 /// Something worth an event, said by the core in its own terms.
@@ -407,33 +409,42 @@ impl<W: Identities> Core<W> {
         conditions: &mut impl Conditions<W>,
     ) -> Result<Judgement, Judgement> {
         let refuse = |check, because| Err(Judgement::Refuse(check, because));
+        conditions.asks(self, Check::Ended);
         if self.reply.closing || self.reply.facts.declined {
             return refuse(Check::Ended, Because::Itself);
         }
+        conditions.asks(self, Check::Malformed);
         let Some(identity) = call.identity else {
             return refuse(Check::Malformed, Because::Itself);
         };
+        conditions.asks(self, Check::UnknownTool);
         let tool = match call.what {
             None => return refuse(Check::UnknownTool, Because::Itself),
-            Some(Target::Advance) => return self.advance(cx),
+            Some(Target::Advance) => return self.advance(cx, conditions),
             Some(Target::Tool(tool)) => tool,
         };
         let name = cx.roster.name(tool);
+        conditions.asks(self, Check::NotAllowed);
         if !self.stage_in(cx).is_some_and(|s| s.allowed.allows(&name)) && !self.move_by_call(cx, &name) {
             return refuse(Check::NotAllowed, Because::Itself);
         }
         let entry = cx.roster.entry(cx.table, tool);
+        conditions.asks(self, Check::Requires);
         let missing = self.missing(&entry.requires);
         if !missing.is_empty() {
             return refuse(Check::Requires, Because::Missing(missing));
         }
+        conditions.asks(self, Check::Deny);
         if let Some(rule) = self.call_rule(cx, &name, conditions, |a| matches!(a, Action::Deny(_))) {
             return refuse(Check::Deny, Because::Rule(rule));
         }
+        conditions.asks(self, Check::MaxCalls);
         if let Some(limit) = self.used_up(cx, tool) {
             return refuse(Check::MaxCalls, limit);
         }
+        conditions.asks(self, Check::Conservative);
         self.conservative(cx, tool, &name)?;
+        conditions.asks(self, Check::Duplicate);
         if let Some((_, first)) = self.reply.seen.iter().find(|(id, _)| *id == identity) {
             if entry.effect == Effect::Write {
                 return refuse(
@@ -445,7 +456,9 @@ impl<W: Identities> Core<W> {
                 return Err(Judgement::Share(*first));
             }
         }
+        conditions.asks(self, Check::Cycle);
         self.identity_guards(cx, call.no, identity, tool)?;
+        conditions.asks(self, Check::SameTool);
         let guards = self.stage_in(cx).map(|s| s.guards.same_tool);
         if let Some(guard) = guards
             && guard.mode != Mode::Off
@@ -456,12 +469,14 @@ impl<W: Identities> Core<W> {
             }
             self.notes.push(Note::GuardFired(Guard::SameTool, "refuse", true));
         }
+        conditions.asks(self, Check::CallsPerStep);
         if self.reply.withhold {
             return refuse(Check::CallsPerStep, Because::Withheld);
         }
         if self.reply.running >= cx.table.limits.calls_per_step {
             return refuse(Check::CallsPerStep, Because::Limit("reply", cx.table.limits.calls_per_step));
         }
+        conditions.asks(self, Check::Approval);
         if let Some(rule) = self.call_rule(cx, &name, conditions, |a| matches!(a, Action::Ask(_))) {
             return Ok(Judgement::Ask(Because::Rule(rule)));
         }
@@ -472,10 +487,12 @@ impl<W: Identities> Core<W> {
         Ok(Judgement::Run)
     }
 
-    fn advance(&mut self, cx: Context<'_>) -> Result<Judgement, Judgement> {
+    fn advance(&mut self, cx: Context<'_>, conditions: &mut impl Conditions<W>) -> Result<Judgement, Judgement> {
+        conditions.asks(self, Check::NotAllowed);
         let Some(stage) = self.stage_in(cx).filter(|s| s.leave_by.advance) else {
             return Err(Judgement::Refuse(Check::NotAllowed, Because::Itself));
         };
+        conditions.asks(self, Check::Requires);
         let missing = self.missing(&stage.requires);
         if !missing.is_empty() && !cx.observe {
             return Err(Judgement::Refuse(Check::Requires, Because::Missing(missing)));

@@ -6,6 +6,7 @@ mod carry;
 pub mod core;
 mod digest;
 pub mod event;
+pub mod explain;
 mod finish;
 pub mod guard;
 pub mod input;

@@ -2,6 +2,7 @@
 
 use super::core::{Context, Core, Note};
 use super::event::{EnteredBy, Event, Judged};
+use super::explain::Explained;
 use super::guard::Watch;
 use super::input::{CallNo, Input, Reply, ToolResult};
 use super::outcome::Outcome;
@@ -205,6 +206,8 @@ pub struct Session {
     pub(super) dup_tool_count: u32,
     pub(super) uses_past: bool,
     pub(super) events: Vec<Event>,
+    /// What was asked of each call, when somebody wants to know.
+    pub(super) explained: Option<Vec<Explained>>,
     records: Option<Vec<Record>>,
 }
 
@@ -271,6 +274,7 @@ impl Session {
             dup_tool_count: 0,
             uses_past,
             events: Vec::new(),
+            explained: None,
             records: made.record.then(Vec::new),
             table,
         };
@@ -476,6 +480,16 @@ impl Session {
     /// Records since the last call of this: write them before you act on them.
     pub fn take_records(&mut self) -> Vec<Record> {
         self.records.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Takes down from now on what each check sees of each call, for [`Session::take_explained`].
+    pub fn explain(&mut self) {
+        self.explained.get_or_insert_default();
+    }
+
+    /// The checks made since the last call of this, when [`Session::explain`] was called.
+    pub fn take_explained(&mut self) -> Vec<Explained> {
+        self.explained.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// What the table says of a tool; the defaults when it says nothing.

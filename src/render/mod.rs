@@ -2,6 +2,7 @@
 
 pub mod draw;
 pub mod effective;
+pub mod explain;
 pub mod problems;
 pub mod story;
 

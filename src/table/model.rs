@@ -96,6 +96,8 @@ pub struct ToolEntry {
     pub(crate) every_ms: Option<u64>,
     pub(crate) until: Option<Condition>,
     pub(crate) commands: Option<Vec<String>>,
+    /// Line of its name in the file, from 1; 0 when the catalogue does not name it.
+    pub(crate) line: usize,
 }
 
 impl ToolEntry {
@@ -119,6 +121,7 @@ impl ToolEntry {
             every_ms: None,
             until: None,
             commands: None,
+            line: 0,
         }
     }
 }
