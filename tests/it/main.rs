@@ -17,6 +17,7 @@ mod audit;
 mod cli;
 mod docs;
 mod draw;
+mod html;
 mod laws;
 mod messages;
 #[cfg(feature = "run")]
