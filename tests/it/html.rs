@@ -88,7 +88,7 @@ fn explanations_cover_every_call_and_the_deciding_check_is_the_verdict_s() {
     use stagekeeper::Check;
     use stagekeeper::render::explain::CameOut;
     let decides = |at: usize| rows(at).into_iter().find(|r| r.came_out == CameOut::Decides).map(|r| r.check);
-    assert_eq!(explained.len(), 5);
+    assert_eq!(explained.len(), 4);
     assert_eq!(decides(0), None);
     assert_eq!(decides(2), Some(Check::Malformed));
     assert_eq!(decides(3), Some(Check::UnknownTool));

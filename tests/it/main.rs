@@ -17,6 +17,7 @@ mod audit;
 mod cli;
 mod docs;
 mod draw;
+mod from_trace;
 mod html;
 mod laws;
 mod messages;
