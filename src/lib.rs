@@ -18,6 +18,7 @@ pub mod verify;
 
 pub use engine::input::{CallNo, Finish, Input, ProposedCall, Reply, Status, ToolResult, Usage};
 pub use engine::outcome::{Limit, LimitKind, Outcome};
+pub use engine::recursion::{Recursion, TooDeep};
 pub use engine::session::{Record, Session, SessionBuilder, StartError, Unfitting};
 pub use engine::summary::Summary;
 pub use engine::verdict::{Ask, Check, Ruling, Ticket, Verdict};

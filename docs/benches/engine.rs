@@ -1,6 +1,7 @@
 //! What the engine costs: judging one call with a history, and loading a large table.
 //!
 //! `cargo bench --bench engine` prints the figures of `docs/evidence.md`.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a bench that breaks says so")]
 
 use divan::{Bencher, black_box};
 use stagekeeper::StageTable;

@@ -30,7 +30,7 @@ pub struct Recording {
     pub line: u64,
     /// Replies that hold calls, in order.
     pub turns: Vec<Turn>,
-    /// Calls beyond [`MAX_CALLS`].
+    /// Calls beyond `MAX_CALLS`.
     pub left_out: usize,
 }
 

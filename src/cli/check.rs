@@ -103,12 +103,24 @@ fn bounds_text(file: &str, table: &StageTable) -> String {
     let Bounds { ceiling, ceiling_calls, max_calls, .. } = table.bounds();
     let mut out = format!("{file}: {} is sound\n", table.workflow());
     out.push_str(&format!("  ceiling: {ceiling} replies, {ceiling_calls} calls in a proxy\n"));
+    let tree = crate::engine::tree::ceiling(table);
+    if table.nested_runs() {
+        out.push_str(&tree_text(tree));
+    }
     let limited: Vec<String> =
         max_calls.iter().filter_map(|(tool, most)| most.map(|most| format!("{tool} {most}"))).collect();
     if !limited.is_empty() {
         out.push_str(&format!("  most calls: {}\n", limited.join(", ")));
     }
     out
+}
+
+/// The bound of the run with all its nested runs.
+fn tree_text(tree: u64) -> String {
+    match tree {
+        u64::MAX => "  with nested runs: more replies than can be counted\n".to_owned(),
+        tree => format!("  with nested runs: {tree} replies\n"),
+    }
 }
 
 /// The line of `--format json`, keys in this order. Of a table with errors nothing is known but the problems.
@@ -118,6 +130,8 @@ struct Line<'a> {
     workflow: Option<&'a str>,
     #[serde(flatten)]
     bounds: Option<Bounds>,
+    /// Replies with all nested runs.
+    tree: Option<u64>,
     problems: &'a [Problem],
 }
 
@@ -130,6 +144,7 @@ fn json(file: &str, checked: &Checked) -> String {
         file,
         workflow: sound.map(|table| table.workflow()),
         bounds: sound.map(|table| table.bounds()),
+        tree: sound.map(crate::engine::tree::ceiling),
         problems: checked.problems(),
     };
     // Strings and numbers: nothing here can fail to become JSON.

@@ -41,7 +41,7 @@ pub(super) fn run(args: &Args) -> Result<u8, Failure> {
         return Err(Failure::usage(not_there(args.call, &calls)));
     };
     out::data(&match args.format {
-        Format::Text => out::visible(&explain::text(call, &trace.header.table.file)),
+        Format::Text => out::visible(&explain::text(call)),
         Format::Json => format!("{}\n", explain::json(call)),
     })?;
     Ok(exit::OK)

@@ -4,21 +4,22 @@ use super::args::{fingerprint, identity};
 use super::core::{Because, Core, Judgement, Proposed, ReplyFacts, Target};
 use super::event::{Event, Judged};
 use super::explain::{Explained, Notebook};
+use super::frame::Frame;
 use super::guard::{Done, Identities, Noted, Telling, Then};
 use super::input::{CallNo, Finish, ProposedCall, Reply, Status, ToolResult};
 use super::life::Turn;
+use super::nest::Under;
 use super::outcome::Outcome;
 use super::past::Ran;
 use super::roster::{ADVANCE, Resolved};
 use super::scene::{Names, ResultSeen, Scene, moment};
-use super::session::Session;
 use super::slot::{Brief, Kept, Slot, State};
 use super::speak::{DELIMITER, head_and_tail, shortened};
 use super::summary::Standing;
 use super::verdict::Check;
 use crate::table::Name;
 use crate::table::messages::Message as Say;
-use crate::table::model::{Batch, Effect};
+use crate::table::model::{Batch, Effect, Spend};
 use std::sync::Arc;
 
 /// Made-up tool names counted apart; further ones count as `(other)`.
@@ -50,8 +51,8 @@ pub(super) fn seen(result: &ToolResult) -> ResultSeen {
     ResultSeen { text: result.text.as_str().into(), error: result.status != Status::Ok }
 }
 
-impl Session {
-    pub(super) fn take_reply(&mut self, reply: &Reply) {
+impl Frame {
+    pub(super) fn take_reply(&mut self, reply: &Reply, above: &mut [Self]) {
         self.close_open_calls(Say::NoResult);
         if self.core.life.outcome().is_some_and(|o| !matches!(o, Outcome::Cancelled | Outcome::ProviderError)) {
             return self.refuse_all(reply);
@@ -67,12 +68,13 @@ impl Session {
         let calls = looked.iter().map(|l| l.call.clone()).collect();
         self.transcript.assistant(reply.text.clone(), calls);
         if self.table.batch == Batch::Atomic && looked.len() > 1 {
-            self.core.reply.withhold = !self.all_would_run(&looked);
+            self.core.reply.withhold = !self.all_would_run(&looked, above);
         }
         self.slots.clear();
         self.front = 0;
+        self.share = None;
         for call in looked {
-            self.judge_one(call);
+            self.judge_one(call, above);
         }
         self.core.life.turn(Turn::Opened);
         self.pump();
@@ -95,6 +97,7 @@ impl Session {
                 stage: self.core.stage,
                 seen: None,
                 judged,
+                nested: false,
                 state,
                 hints: Vec::new(),
             });
@@ -153,6 +156,7 @@ impl Session {
 
     /// Gives each call its number, its id, its meaning and its identity.
     fn look_up(&mut self, reply: &Reply) -> Vec<Looked> {
+        self.proposed += reply.calls.len();
         let mut ids: std::collections::HashSet<String> = std::collections::HashSet::new();
         let cut = reply.finish == Finish::Length;
         reply
@@ -186,19 +190,19 @@ impl Session {
             .collect()
     }
 
-    fn all_would_run(&self, looked: &[Looked]) -> bool {
-        let mut core = self.core.clone();
-        looked.iter().all(|l| !matches!(self.judge_with(&mut core, l), Judgement::Refuse(..)))
+    fn all_would_run(&self, looked: &[Looked], above: &[Self]) -> bool {
+        let (mut core, mut above) = (self.core.clone(), above.to_vec());
+        looked.iter().all(|l| !matches!(self.judge_with(&mut core, l, &mut above), Judgement::Refuse(..)))
     }
 
-    fn judge_with(&self, core: &mut Core, looked: &Looked) -> Judgement {
+    fn judge_with(&self, core: &mut Core, looked: &Looked, above: &mut [Self]) -> Judgement {
         let cx = self.cx();
         let mut scene = Scene::new(cx, &self.task, &self.assume);
         scene.call = Some((&looked.name, &looked.call.arguments));
-        core.judge(cx, &looked.proposed, &mut scene)
+        judge(core, cx, looked, scene, above).0
     }
 
-    fn judge_one(&mut self, looked: Looked) {
+    fn judge_one(&mut self, looked: Looked, above: &mut [Self]) {
         let Self { table, roster, core, task, assume, observe, .. } = self;
         let cx = super::core::Context { table, roster, observe: *observe };
         let mut scene = Scene::new(cx, task, assume);
@@ -206,12 +210,12 @@ impl Session {
         if self.explained.is_some() {
             scene.notebook = Some(Notebook::of(looked.proposed, &looked.why_malformed));
         }
-        let judgement = core.judge(cx, &looked.proposed, &mut scene);
-        let notebook = scene.notebook.take();
+        let (judgement, notebook) = judge(core, cx, &looked, scene, above);
         let no = looked.proposed.no;
         if let (Some(explained), Some(notebook)) = (&mut self.explained, notebook) {
             let stage = table.stages.get(core.stage.index()).map_or_else(String::new, |s| s.name.to_string());
-            explained.push(Explained { call: no, stage, checks: notebook.asked });
+            let file = table.source.file.clone();
+            explained.push(Explained { call: no, file, stage, checks: notebook.asked });
         }
         if let Some(identity) = looked.proposed.identity {
             self.dup_tool_count += u32::from(self.core.watch.has_run(identity));
@@ -229,6 +233,7 @@ impl Session {
             (Some(Target::Tool(tool)), Some(id)) => (Some(tool), Some(self.core.seen(self.cx(), no, id, tool))),
             _ => (None, None),
         };
+        let nested = tool.is_some_and(|t| self.roster.entry(&self.table, t).nested.is_some());
         if !matches!(judged, Judged::Run | Judged::Ask { .. }) {
             self.brief(&looked.name, &looked.call.arguments, &judged);
         }
@@ -241,6 +246,7 @@ impl Session {
             stage: self.core.stage,
             seen,
             judged,
+            nested,
             state,
             hints,
         });
@@ -275,6 +281,7 @@ impl Session {
     /// The verdict in words, and how far the call is with it.
     fn word(&self, judgement: &Judgement, looked: &Looked) -> (Judged, State) {
         match judgement {
+            Judgement::Run if self.is_nested(looked) => (Judged::Run, State::Nested),
             Judgement::Run => (Judged::Run, State::Running),
             Judgement::Advance => (Judged::Run, State::Ready(self.say(Say::Advancing, Vec::new).into(), false)),
             Judgement::Reuse { of, telling } => {
@@ -300,10 +307,18 @@ impl Session {
                         };
                         (self.rule_name(*rule).to_string(), text)
                     }
+                    Because::Above { by, reason, .. } => (by.clone(), reason.clone()),
                     _ => ("approval".to_owned(), format!("May `{}` be called?", looked.name)),
                 };
                 (Judged::Ask { by, question }, State::Asked)
             }
+        }
+    }
+
+    fn is_nested(&self, looked: &Looked) -> bool {
+        match looked.proposed.what {
+            Some(Target::Tool(tool)) => self.roster.entry(&self.table, tool).nested.is_some(),
+            _ => false,
         }
     }
 
@@ -358,7 +373,7 @@ impl Session {
         }
         if yes {
             if let Some(slot) = self.slots.iter_mut().find(|s| s.no == no) {
-                slot.state = State::Running;
+                slot.state = if slot.nested { State::Nested } else { State::Running };
                 if let Some(counts) = self.counts.get_mut(&slot.name) {
                     counts.run += 1;
                     counts.refused = counts.refused.saturating_sub(1);
@@ -370,15 +385,36 @@ impl Session {
         self.pump();
     }
 
-    fn not_approved(&mut self, no: CallNo, say: Say) {
+    /// A call that was to run and will not: what was counted for it is taken back.
+    pub(super) fn not_approved(&mut self, no: CallNo, say: Say) {
         let Some(slot) = self.slot(no) else { return };
         let (name, proposed, stage) = (slot.name.clone(), slot.proposed, slot.stage);
-        let text = self.say(say, || vec![("tool", (&*name).into())]);
+        let text = if say == Say::RefusedGrant {
+            let grant = Because::Grant(self.share.unwrap_or_default());
+            self.refusal(Check::Grant, &grant, &name, &Resolved::Unknown(Vec::new()), "", &Names::new).1
+        } else {
+            self.say(say, || vec![("tool", (&*name).into())])
+        };
+        let entry = slot.tool.map(|tool| self.roster.entry(&self.table, tool));
+        if entry.and_then(|e| e.nested.as_ref()).is_some_and(|n| n.spend == Spend::Parent) {
+            self.core.reply.nested = self.core.reply.nested.saturating_sub(1);
+        }
+        self.given_back.push(name.clone());
         self.core.not_approved(&proposed, stage, say == Say::RefusedApproval);
         let Some(slot) = self.slots.iter_mut().find(|s| s.no == no) else { return };
+        if !matches!(slot.state, State::Asked)
+            && let Some(counts) = self.counts.get_mut(&name)
+        {
+            counts.run = counts.run.saturating_sub(1);
+            counts.refused += 1;
+        }
         slot.state = State::Ready(text.into(), true);
         let args = slot.call.arguments.clone();
-        let came_to = if say == Say::RefusedApproval { "a person said no" } else { "nobody said yes" };
+        let came_to = match say {
+            Say::RefusedApproval => "a person said no",
+            Say::Unanswered => "nobody said yes",
+            _ => "not started",
+        };
         self.note_brief(&name, &args, came_to.to_owned());
     }
 
@@ -387,28 +423,36 @@ impl Session {
         if self.front >= self.slots.len() {
             return;
         }
-        let text = self.say(say, Vec::new);
-        let mut unasked = Vec::new();
-        for slot in &mut self.slots {
-            match slot.state {
-                State::Running => slot.state = State::Arrived(ToolResult::unknown(text.clone())),
-                State::Asked => unasked.push(slot.no),
-                _ => {}
-            }
-        }
-        for no in unasked {
-            self.not_approved(no, Say::Unanswered);
-        }
+        self.answer_open_calls(say, true);
         if self.core.life.outcome() == Some(Outcome::AwaitingApproval) {
             self.core.life.turn(Turn::Opened);
         }
         self.pump();
     }
 
+    /// Gives running calls an unknown end, questions a no that is nobody's, and nested runs that did not open theirs
+    /// (unless `nested` says that they wait for one that is open).
+    pub(super) fn answer_open_calls(&mut self, say: Say, nested: bool) {
+        let text = self.say(say, Vec::new);
+        let mut will_not_run = Vec::new();
+        for slot in &mut self.slots {
+            match slot.state {
+                State::Running => slot.state = State::Arrived(ToolResult::unknown(text.clone())),
+                State::Asked => will_not_run.push((slot.no, Say::Unanswered)),
+                State::Nested if nested => will_not_run.push((slot.no, Say::NotOpened)),
+                _ => {}
+            }
+        }
+        for (no, say) in will_not_run {
+            self.not_approved(no, say);
+        }
+    }
+
     /// Answers the calls in the model's order as far as they are ready; settles the reply after the last.
     pub(super) fn pump(&mut self) {
         while let Some(slot) = self.slots.get(self.front) {
             let (text, error) = match &slot.state {
+                State::Nested => return,
                 State::Running | State::Asked => return self.wait_for_people(),
                 State::Arrived(result) => {
                     let result = result.clone();
@@ -587,6 +631,27 @@ impl Session {
         }
         said
     }
+}
+
+/// Judges a call, the runs above asked where there are some.
+fn judge(
+    core: &mut Core,
+    cx: super::core::Context<'_>,
+    looked: &Looked,
+    mut scene: Scene<'_>,
+    above: &mut [Frame],
+) -> (Judgement, Option<Notebook>) {
+    if above.is_empty() {
+        let judgement = core.judge(cx, &looked.proposed, &mut scene);
+        return (judgement, scene.notebook);
+    }
+    let mut under = Under { scene, above, args: &looked.call.arguments };
+    let judgement = core.judge(cx, &looked.proposed, &mut under);
+    let notebook = under.scene.notebook.take();
+    if matches!(judgement, Judgement::Run | Judgement::Ask(_)) {
+        above.iter_mut().for_each(|f| f.count_below(&looked.name, true));
+    }
+    (judgement, notebook)
 }
 
 fn answer_name(then: Then) -> &'static str {

@@ -1,11 +1,11 @@
 //! Carries out what was decided: stages left and entered, rollbacks, what is said, pauses and the end.
 
 use super::event::{EnteredBy, Event};
+use super::frame::Frame;
 use super::guard::{Guard, Identities};
 use super::input::CallNo;
 use super::outcome::{LimitKind, Outcome};
 use super::scene::{Names, Scene};
-use super::session::Session;
 use super::settle::{By, Move, Saying};
 use crate::table::messages::Message as Say;
 use crate::table::model::{At, Expose, FactFrom};
@@ -21,7 +21,7 @@ const MAX_NAMED: usize = 10;
 /// Below this many steps left the number is said, unless the table's `conservative.below` says otherwise.
 const FEW: u32 = 3;
 
-impl Session {
+impl Frame {
     pub(super) fn settle(&mut self) {
         if self.core.reply.moved {
             self.enter_text();
@@ -42,7 +42,7 @@ impl Session {
 
     /// Before the model is asked: the rules of `step`, and how many steps are left when they are few.
     pub(super) fn before_step(&mut self) {
-        if self.outcome().is_some() {
+        if self.core.life.outcome().is_some() {
             return;
         }
         if self.core.closing.is_none() {
@@ -135,7 +135,10 @@ impl Session {
             };
             self.narrowed = offered.filter(|t| fits(&t.name)).cloned().collect();
         }
-        let text = self.stage_text();
+        let text = match self.prefix() {
+            Some(prefix) => format!("{prefix}\n\n{}", self.stage_text()),
+            None => self.stage_text(),
+        };
         self.transcript.user(text);
         self.transcript.set_checkpoint(CallNo(self.next_call));
     }
@@ -172,9 +175,9 @@ impl Session {
 
     fn fresh(&mut self) {
         let result = self.transcript.last_result();
+        let results = self.transcript.results_here();
         let (_, from) = self.transcript.roll_back();
         self.core.watch.view_cut(&|no| no >= from);
-        let results = self.next_call.saturating_sub(from.0) as usize;
         self.events.push(Event::ViewCut { by: "retry_fresh".into(), results });
         let result = result.as_deref().unwrap_or_default();
         let text = self.say(Say::Fresh, || vec![("result", result.into())]);
@@ -250,6 +253,10 @@ impl Session {
         } else {
             self.answer.clone_from(&self.product);
         }
+        if self.inside.is_some() {
+            // The session tells the end of a nested run.
+            return;
+        }
         let limit = self.limit();
         self.events.push(Event::RunEnded { outcome, limit, text: self.answer.clone() });
     }
@@ -299,8 +306,9 @@ impl Session {
 
     /// What the facts of a kind learn from a text.
     pub(super) fn learn_from(&mut self, text: &str, of: impl Fn(&FactFrom) -> bool) {
-        let Self { table, roster, core, task, assume, observe, .. } = self;
+        let Self { table, roster, core, root_task: task, assume, observe, .. } = self;
         let cx = super::core::Context { table, roster, observe: *observe };
+        // In a nested run the task was written by a model: its facts read the root's.
         let scene = Scene::new(cx, task, assume);
         let learned: Vec<_> = super::scene::facts(cx)
             .filter(|(_, fact)| of(&fact.from))

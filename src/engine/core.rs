@@ -2,15 +2,17 @@
 //! stand beside it in the session. A proof explores this very value.
 
 use super::args::Identity;
+use super::bound::Bound;
 use super::guard::same_tool::Streak;
 use super::guard::{Done, Fired, Guard, Identities, Look, Noted, Seen, Then, Watch, errors};
 use super::input::{CallNo, Usage};
 use super::life::Life;
 use super::outcome::{LimitKind, Outcome};
 use super::past::{Past, Ran};
+use super::recursion::TooDeep;
 use super::roster::{Roster, ToolIdx};
 use super::verdict::Check;
-use crate::table::model::{Action, At, Effect, Mode, Next, OnExhausted, Stage};
+use crate::table::model::{Action, At, Effect, Mode, Next, OnExhausted, Spend, Stage};
 use crate::table::{FactId, Model, RuleId, StageId};
 use serde_json::Value;
 
@@ -47,6 +49,22 @@ pub trait Conditions<W> {
     fn values(&mut self, core: &Core<W>, rule: RuleId) -> Vec<(FactId, Option<Value>)>;
     /// A check of the public order is about to be made; what it sees may be taken down for `explain`.
     fn asks(&mut self, _core: &Core<W>, _check: Check) {}
+    /// What the runs above this one say of a call of `tool` at a gate; nothing when this is the outermost.
+    fn above(&mut self, gate: Gate, tool: &str) -> Option<(Check, Because)> {
+        let _ = (gate, tool);
+        None
+    }
+}
+
+/// Where in the public order the runs above a nested one are asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Gate {
+    /// With `requires` and the `deny` rules.
+    Deny,
+    /// With `max_calls`.
+    MaxCalls,
+    /// With `ask` rules and `approval`.
+    Ask,
 }
 
 /// Something worth an event, said by the core in its own terms.
@@ -110,6 +128,19 @@ pub enum Because {
     Guard(Guard, super::guard::Telling, Then),
     /// `batch: atomic`: another call of the reply would not run.
     Withheld,
+    /// The function runs inside itself too often already.
+    TooDeep(Box<TooDeep>),
+    /// A nested run could be given so many steps only.
+    Grant(u32),
+    /// A run above objects.
+    Above {
+        /// The rule, the facts or the limit by name.
+        by: String,
+        /// Its own words, for a rule and for `requires`.
+        reason: String,
+        /// The limit, for `max_calls`.
+        limit: Option<u32>,
+    },
 }
 
 /// The core's answer to a call.
@@ -191,6 +222,8 @@ pub struct ReplyState {
     pub violation: bool,
     /// Calls that run or would, once a person says yes.
     pub running: u32,
+    /// Nested runs among them that spend the steps of this run.
+    pub nested: u32,
     /// A call that may change the world is judged *run*.
     pub changing: bool,
     /// `batch: atomic` withholds what would run.
@@ -269,6 +302,8 @@ pub struct Core<W = Watch> {
     pub reply: ReplyState,
     /// What to make events of, taken by the session.
     pub notes: Vec<Note>,
+    /// What the runs above leave to it, in a nested run.
+    pub bound: Option<Box<Bound>>,
 }
 
 impl<W: Identities> Core<W> {
@@ -309,6 +344,7 @@ impl<W: Identities> Core<W> {
             cancelled: false,
             reply: ReplyState::default(),
             notes: Vec::new(),
+            bound: None,
         }
     }
 
@@ -318,10 +354,13 @@ impl<W: Identities> Core<W> {
         stage_of(table, stage).map_or(0, Stage::budget) + at(&self.widened, stage.index())
     }
 
-    /// Steps left in a stage.
+    /// Steps left in a stage. In a nested run no more than its grant leaves, of which one is kept for a final stage.
     #[must_use]
     pub fn left(&self, table: &Model, stage: StageId) -> u32 {
-        self.budget(table, stage).saturating_sub(at(&self.spent, stage.index()))
+        let own = self.budget(table, stage).saturating_sub(at(&self.spent, stage.index()));
+        let Some(granted) = self.granted_left() else { return own };
+        let kept = u32::from(!stage_of(table, stage).is_some_and(Stage::is_final));
+        own.min(granted.saturating_sub(kept))
     }
 
     /// Steps charged to a stage.
@@ -342,7 +381,7 @@ impl<W: Identities> Core<W> {
         self.tools.get(tool.index()).cloned().unwrap_or_default()
     }
 
-    fn tool_mut(&mut self, tool: ToolIdx) -> Option<&mut ToolState> {
+    pub(super) fn tool_mut(&mut self, tool: ToolIdx) -> Option<&mut ToolState> {
         if self.tools.len() <= tool.index() {
             self.tools.resize(tool.index() + 1, ToolState::default());
         }
@@ -386,7 +425,7 @@ impl<W: Identities> Core<W> {
     /// Judges one call, in the public order; the first check that objects decides.
     pub fn judge(&mut self, cx: Context<'_>, call: &Proposed, conditions: &mut impl Conditions<W>) -> Judgement {
         let judgement = match self.objection(cx, call, conditions) {
-            Err(Judgement::Refuse(check, _)) if cx.observe && check != Check::Ended && call.identity.is_some() => {
+            Err(Judgement::Refuse(check, _)) if cx.observe && !check.holds_always() && call.identity.is_some() => {
                 self.notes.push(Note::GuardFired(guard_of(check), check.as_str(), true));
                 Judgement::Run
             }
@@ -438,12 +477,25 @@ impl<W: Identities> Core<W> {
         if let Some(rule) = self.call_rule(cx, &name, conditions, |a| matches!(a, Action::Deny(_))) {
             return refuse(Check::Deny, Because::Rule(rule));
         }
+        if let Some((check, because)) = conditions.above(Gate::Deny, &name) {
+            return refuse(check, because);
+        }
         conditions.asks(self, Check::MaxCalls);
         if let Some(limit) = self.used_up(cx, tool) {
             return refuse(Check::MaxCalls, limit);
         }
+        if let Some((check, because)) = conditions.above(Gate::MaxCalls, &name) {
+            self.reply.out_of_calls |= matches!(&because, Because::Above { by, .. } if by == "run");
+            return refuse(check, because);
+        }
         conditions.asks(self, Check::Conservative);
         self.conservative(cx, tool, &name)?;
+        if let Some(nested) = &entry.nested {
+            conditions.asks(self, Check::Depth);
+            conditions.asks(self, Check::Reentry);
+            conditions.asks(self, Check::Grant);
+            self.may_nest(cx, nested, &name)?;
+        }
         conditions.asks(self, Check::Duplicate);
         if let Some((_, first)) = self.reply.seen.iter().find(|(id, _)| *id == identity) {
             if entry.effect == Effect::Write {
@@ -473,8 +525,9 @@ impl<W: Identities> Core<W> {
         if self.reply.withhold {
             return refuse(Check::CallsPerStep, Because::Withheld);
         }
-        if self.reply.running >= cx.table.limits.calls_per_step {
-            return refuse(Check::CallsPerStep, Because::Limit("reply", cx.table.limits.calls_per_step));
+        let most = self.calls_per_step(cx);
+        if self.reply.running >= most {
+            return refuse(Check::CallsPerStep, Because::Limit("reply", most));
         }
         conditions.asks(self, Check::Approval);
         if let Some(rule) = self.call_rule(cx, &name, conditions, |a| matches!(a, Action::Ask(_))) {
@@ -482,6 +535,9 @@ impl<W: Identities> Core<W> {
         }
         if entry.approval {
             return Ok(Judgement::Ask(Because::Itself));
+        }
+        if let Some((_, because)) = conditions.above(Gate::Ask, &name) {
+            return Ok(Judgement::Ask(because));
         }
         self.call_rule(cx, &name, conditions, |a| matches!(a, Action::Hint));
         Ok(Judgement::Run)
@@ -500,7 +556,7 @@ impl<W: Identities> Core<W> {
         Ok(Judgement::Advance)
     }
 
-    fn used_up(&mut self, cx: Context<'_>, tool: ToolIdx) -> Option<Because> {
+    pub(super) fn used_up(&mut self, cx: Context<'_>, tool: ToolIdx) -> Option<Because> {
         let entry = cx.roster.entry(cx.table, tool);
         if let Some(most) = entry.max_calls
             && self.tool(tool).runs >= most
@@ -578,7 +634,9 @@ impl<W: Identities> Core<W> {
         }
         let (Some(Target::Tool(tool)), Some(identity)) = (call.what, call.identity) else { return };
         self.reply.seen.push((identity, call.no));
-        let effect = cx.roster.entry(cx.table, tool).effect;
+        let entry = cx.roster.entry(cx.table, tool);
+        self.reply.nested += u32::from(entry.nested.as_ref().is_some_and(|n| n.spend == Spend::Parent));
+        let effect = entry.effect;
         self.reply.changing |= matches!(effect, Effect::Write | Effect::Stateful);
         self.streak.ran(tool);
         if let Some(state) = self.tool_mut(tool) {
@@ -597,8 +655,10 @@ impl<W: Identities> Core<W> {
         }
         if check == Check::Malformed
             && let Some(Target::Tool(tool)) = call.what
+            && let Some(fired) = self.failed(cx, tool)
         {
-            self.failed(cx, tool);
+            let answer = if fired.then == Then::Leave { "leave" } else { "hint" };
+            self.notes.push(Note::GuardFired(Guard::Errors, answer, fired.observed));
         }
     }
 
@@ -741,7 +801,7 @@ impl<W: Identities> Core<W> {
     }
 
     /// The first `call` rule of a kind that holds. A condition that fails counts as true for `deny` and `ask`.
-    fn call_rule(
+    pub(super) fn call_rule(
         &mut self,
         cx: Context<'_>,
         tool: &str,

@@ -1,9 +1,9 @@
 //! The digest: what was done, told without the model; and the summary.
 
+use super::frame::Frame;
 use super::outcome::Limit;
-use super::session::Session;
 use super::speak::shortened;
-use super::summary::{StageSpent, Summary, Tokens};
+use super::summary::{StageSpent, Summary, Tokens, Tree};
 use crate::table::StageId;
 use crate::table::messages::Message as Say;
 use std::fmt::Write;
@@ -13,17 +13,17 @@ pub const MAX_BRIEFS: usize = 12;
 /// Longest product quoted in a digest, in characters.
 const MAX_PRODUCT: usize = 600;
 
-impl Session {
+impl Frame {
     /// The answer of a run whose model gave none: why, and what was done.
     pub(super) fn answer_without_model(&self, reason: &str) -> String {
         format!("{}\n{}", self.say(Say::Digest, || vec![("reason", reason.into())]), self.digest())
     }
 
     /// What was done: the recent calls and the products.
-    fn digest(&self) -> String {
+    pub(super) fn digest(&self) -> String {
         let mut told = String::new();
         let listed: usize = self.briefs.len();
-        let calls = self.next_call as usize - 1;
+        let calls = self.proposed;
         if calls > listed {
             let _ = writeln!(told, "- ({} earlier calls)", calls - listed);
         }
@@ -47,14 +47,12 @@ impl Session {
         Some(Limit { kind, stage: self.stage_name(stage).to_string(), used, of })
     }
 
-    /// Where the run stands, or how it ended.
-    #[must_use]
-    pub fn summary(&self) -> Summary {
-        let outcome = self.outcome();
+    /// Where this run stands, or how it ended; of its nested runs nothing.
+    pub(super) fn summary(&self, run: String, outcome: Option<super::outcome::Outcome>) -> Summary {
         let ids = (0..self.table.stages.len()).filter_map(|i| u16::try_from(i).ok().map(StageId));
         let completed = outcome == Some(super::outcome::Outcome::Completed);
         Summary {
-            run: self.run.clone(),
+            run,
             workflow: self.table.workflow.to_string(),
             outcome,
             limit: self.limit(),
@@ -77,6 +75,7 @@ impl Session {
             text: self.answer.clone(),
             digest: self.digest(),
             retryable: outcome.is_some_and(super::outcome::Outcome::is_pause),
+            tree: Tree::default(),
         }
     }
 }

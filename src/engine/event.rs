@@ -183,6 +183,36 @@ pub enum Event {
         /// By which rule.
         rule: Name,
     },
+    /// A nested run began. What follows, up to its [`ChildClosed`](Self::ChildClosed), is that run's.
+    ChildOpened {
+        /// The call it answers.
+        call: CallNo,
+        /// The tool, which is the function the run stands inside.
+        tool: Name,
+        /// The table's name.
+        workflow: Name,
+        /// How many runs it stands inside, from 1.
+        depth: usize,
+        /// The steps it is given; those of its own table when missing.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        grant: Option<u32>,
+        /// Its task.
+        task: String,
+    },
+    /// A nested run ended; its call is answered next.
+    ChildClosed {
+        /// The call it answers.
+        call: CallNo,
+        /// How it ended.
+        outcome: Outcome,
+        /// The limit, when one closed it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limit: Option<Limit>,
+        /// Steps it took, those of its own nested runs included.
+        steps: u32,
+        /// Its answer.
+        text: String,
+    },
     /// A stage was left.
     StageLeft {
         /// Which.

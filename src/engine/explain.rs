@@ -52,6 +52,8 @@ pub struct Asked {
 pub struct Explained {
     /// The engine's number.
     pub call: CallNo,
+    /// The table it was judged by; another than the run's in a nested run.
+    pub file: String,
     /// The stage it was judged in.
     pub stage: String,
     /// Each check up to the one that decided.
@@ -119,7 +121,7 @@ impl<'a> Look<'a> {
             Check::Cycle => self.cycle(),
             Check::SameTool => self.same_tool(),
             Check::CallsPerStep => self.calls_per_step(),
-            Check::Depth | Check::Reentry => (Vec::new(), None),
+            Check::Depth | Check::Reentry | Check::Grant => self.nested(check),
         }
     }
 
@@ -284,6 +286,17 @@ impl<'a> Look<'a> {
             saw("the circle is refused", format!("{}, after {} equal rounds", yes(refused), guard.refuse)),
         ];
         (said, None)
+    }
+
+    fn nested(&self, check: Check) -> Page {
+        let Some((_, entry)) = self.tool() else { return (Vec::new(), None) };
+        let Some(nested) = &entry.nested else { return (Vec::new(), None) };
+        let said = match (check, &self.core.bound) {
+            (Check::Grant, _) => saw("steps left in the stage", self.core.left(self.cx.table, self.core.stage).to_string()),
+            (_, Some(bound)) => saw("the chain of nested runs", bound.chain.join(", ")),
+            (_, None) => saw("the chain of nested runs", "none"),
+        };
+        (vec![saw("it is a run of", nested.file.to_string()), said], Some(entry.line))
     }
 
     fn same_tool(&self) -> Page {

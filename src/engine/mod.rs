@@ -2,25 +2,31 @@
 
 mod answer;
 pub mod args;
+pub mod bound;
 mod carry;
 pub mod core;
 mod digest;
 pub mod event;
 pub mod explain;
 mod finish;
+mod frame;
 pub mod guard;
 pub mod input;
 pub mod life;
+mod nest;
 pub mod outcome;
 pub mod past;
+pub mod recursion;
 pub mod roster;
 mod scene;
 pub mod session;
 pub mod settle;
 mod slot;
 mod speak;
+mod start;
 pub mod summary;
 mod transcript;
+pub mod tree;
 pub mod verdict;
 pub mod view;
 

@@ -155,6 +155,18 @@ impl Roster {
         near.into_iter().take(MAX_NEAR).map(|(_, n)| n.clone()).collect()
     }
 
+    /// A tool by its exact name, which another run has judged to be one; it is made known here when it was not.
+    pub fn known(&mut self, table: &Model, name: &str) -> Option<ToolIdx> {
+        self.add(table, name)
+    }
+
+    /// Offers a tool with this description and schema.
+    pub fn describe(&mut self, spec: ToolSpec) {
+        if let Some(offered) = self.offered.iter_mut().find(|t| t.name == spec.name) {
+            *offered = spec;
+        }
+    }
+
     /// The tool's name.
     #[must_use]
     pub fn name(&self, tool: ToolIdx) -> Name {

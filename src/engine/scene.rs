@@ -195,11 +195,7 @@ pub fn base(cx: Context<'_>, core: &Core<Watch>, task: &str) -> Names {
     )];
     names.push((
         "run",
-        map([
-            ("step", core.steps.into()),
-            ("left", cx.table.ceiling().saturating_sub(core.steps).into()),
-            ("calls", core.calls.into()),
-        ]),
+        map([("step", core.steps.into()), ("left", core.run_left(cx.table).into()), ("calls", core.calls.into())]),
     ));
     names.push(("facts", facts));
     names.push(("task", task.into()));
@@ -210,7 +206,7 @@ fn map<const N: usize>(pairs: [(&'static str, Value); N]) -> Value {
     Value::from_pairs(pairs)
 }
 
-fn parsed(args: &str) -> serde_json::Value {
+pub(super) fn parsed(args: &str) -> serde_json::Value {
     if args.trim().is_empty() {
         return serde_json::Value::Object(serde_json::Map::new());
     }

@@ -1,26 +1,23 @@
 //! One run, without an async runtime: your loop asks, the session decides.
+//!
+//! A session holds the run and the nested runs under way, each a frame: one is active, the others wait for it above.
 
-use super::core::{Context, Core, Note};
-use super::event::{EnteredBy, Event, Judged};
+use super::event::Event;
 use super::explain::Explained;
-use super::guard::Watch;
+use super::frame::Frame;
 use super::input::{CallNo, Input, Reply, ToolResult};
 use super::outcome::Outcome;
-use super::roster::{ADVANCE, Roster};
-use super::scene::{Names, Scene};
-use super::settle::By;
-use super::slot::{Brief, Kept, Slot, State};
-use super::summary::{Standing, ToolCounts};
-use super::transcript::Transcript;
-use super::verdict::{Ask, Ruling, Ticket, Verdict};
-use super::view::{ToolChoice, ToolSpec, View};
-use crate::table::messages::Message as Say;
-use crate::table::model::{Expose, FactFrom, ToolEntry};
-use crate::table::{Name, RuleId, StageId, StageTable};
+use super::scene::Scene;
+use super::slot::{Slot, State};
+use super::start::from_host;
+pub use super::start::{SessionBuilder, StartError};
+use super::summary::{Summary, Tree};
+use super::verdict::{Ask, Ruling, Ticket};
+use super::view::{ToolSpec, View};
+use crate::table::StageTable;
+use crate::table::model::{FactFrom, ToolEntry};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
-use std::sync::Arc;
 
 /// One input and what was decided on it: the unit of a trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,122 +33,6 @@ pub struct Record {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Unfitting(pub String);
-
-/// Why a run cannot start.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct StartError(pub String);
-
-/// The optional settings of a run.
-#[derive(Clone, Debug)]
-#[must_use = "a run begins with `start`"]
-pub struct SessionBuilder {
-    table: StageTable,
-    task: String,
-    tools: Option<Vec<ToolSpec>>,
-    facts: Vec<(String, serde_json::Value)>,
-    run: String,
-    observe: bool,
-    record: bool,
-    assume: Vec<(String, bool)>,
-}
-
-impl SessionBuilder {
-    /// The host's tools. Without, the tools are those of catalogue and stages.
-    pub fn tools(mut self, tools: Vec<ToolSpec>) -> Self {
-        self.tools = Some(tools);
-        self
-    }
-
-    /// A `from: host` fact known from the start.
-    pub fn fact(mut self, name: &str, value: serde_json::Value) -> Self {
-        self.facts.push((name.to_owned(), value));
-        self
-    }
-
-    /// The run's id, for the summary and the trace.
-    pub fn run_id(mut self, id: &str) -> Self {
-        self.run = id.to_owned();
-        self
-    }
-
-    /// Judge and record everything, refuse nothing: no rollback, no guard's consequence. Stages and their budgets go on
-    /// as declared, so the run still ends at its ceiling.
-    pub fn observe(mut self, on: bool) -> Self {
-        self.observe = on;
-        self
-    }
-
-    /// Whether records are kept for [`Session::take_records`] (they are, unless switched off).
-    pub fn record(mut self, on: bool) -> Self {
-        self.record = on;
-        self
-    }
-
-    /// Fixes the condition of a rule, as scenarios do.
-    pub fn assume(mut self, rule: &str, holds: bool) -> Self {
-        self.assume.push((rule.to_owned(), holds));
-        self
-    }
-
-    /// Starts the run.
-    ///
-    /// # Errors
-    /// When a stage's tool is offered by no host, a host's tool has a reserved name, a fact is not declared
-    /// `from: host`, or an assumed rule does not exist.
-    pub fn start(self) -> Result<Session, StartError> {
-        self.check_tools()?;
-        let mut assume = Vec::new();
-        for (name, holds) in &self.assume {
-            let mut found = false;
-            for (i, _) in self.table.rules.iter().enumerate().filter(|(_, r)| *r.name == **name) {
-                assume.push((RuleId(u16::try_from(i).unwrap_or(u16::MAX)), *holds));
-                found = true;
-            }
-            if !found {
-                return Err(StartError(format!("there is no rule `{name}` to assume anything of")));
-            }
-        }
-        for (name, _) in &self.facts {
-            self.host_fact(name)?;
-        }
-        Ok(Session::begin(self, assume))
-    }
-
-    fn host_fact(&self, name: &str) -> Result<(), StartError> {
-        let declared = self.table.facts.iter().find(|f| *f.name == *name);
-        match declared.map(|f| &f.from) {
-            Some(FactFrom::Host) => Ok(()),
-            Some(_) => Err(StartError(format!("the fact `{name}` does not come `from: host`"))),
-            None => Err(StartError(format!("the table declares no fact `{name}`"))),
-        }
-    }
-
-    fn check_tools(&self) -> Result<(), StartError> {
-        let Some(tools) = &self.tools else { return Ok(()) };
-        if let Some(bad) = tools.iter().find(|t| t.name == ADVANCE || t.name.starts_with("stagekeeper_")) {
-            return Err(StartError(format!("the host's tool `{}` has a reserved name", bad.name)));
-        }
-        let mut missing: Vec<&str> = Vec::new();
-        for stage in &self.table.stages {
-            let crate::table::model::Allowed::These { list, .. } = &stage.allowed else { continue };
-            for pattern in list {
-                if !tools.iter().any(|t| pattern.matches(&t.name)) && !missing.contains(&pattern.as_str()) {
-                    missing.push(pattern.as_str());
-                }
-            }
-        }
-        if missing.is_empty() {
-            return Ok(());
-        }
-        let offered: Vec<&str> = tools.iter().map(|t| t.name.as_str()).collect();
-        Err(StartError(format!(
-            "no host provides `{}`; provided are: {}",
-            missing.join("`, `"),
-            if offered.is_empty() { "none".to_owned() } else { offered.join(", ") }
-        )))
-    }
-}
 
 /// One run of a table.
 ///
@@ -175,36 +56,19 @@ impl SessionBuilder {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Session {
-    pub(super) table: StageTable,
-    pub(super) roster: Roster,
-    pub(super) core: Core<Watch>,
-    pub(super) task: String,
-    pub(super) run: String,
-    pub(super) observe: bool,
-    pub(super) assume: Vec<(RuleId, bool)>,
-    pub(super) transcript: Transcript,
-    pub(super) system: String,
-    /// The tools of the current stage (`expose: stage`).
-    pub(super) narrowed: Vec<ToolSpec>,
-    pub(super) slots: Vec<Slot>,
-    /// Slots that are answered.
-    pub(super) front: usize,
-    pub(super) next_call: u32,
-    pub(super) kept: Vec<Option<Kept>>,
-    pub(super) products: Vec<(StageId, String)>,
-    pub(super) product: String,
-    /// Stages passed through by the last move of a call.
-    pub(super) passed: Vec<StageId>,
-    /// What is said once the reply's calls are answered.
-    pub(super) after: Vec<String>,
-    pub(super) last_texts: VecDeque<String>,
-    pub(super) briefs: VecDeque<Brief>,
-    pub(super) writes: Vec<Standing>,
-    pub(super) counts: IndexMap<Name, ToolCounts>,
-    pub(super) made_up: usize,
-    pub(super) answer: String,
-    pub(super) dup_tool_count: u32,
-    pub(super) uses_past: bool,
+    /// The run that acts: the outermost, or the innermost nested one.
+    pub(super) top: Frame,
+    /// The runs that wait for it, the outermost first.
+    pub(super) above: Vec<Frame>,
+    /// The host's tools, for nested runs.
+    pub(super) tools: Option<Vec<ToolSpec>>,
+    /// What the host has set, for nested runs.
+    pub(super) host_facts: IndexMap<String, Option<serde_json::Value>>,
+    pub(super) assume: Vec<(String, bool)>,
+    /// Replies charged in the whole tree.
+    pub(super) tree_steps: u64,
+    tree_ceiling: u64,
+    run: String,
     pub(super) events: Vec<Event>,
     /// What was asked of each call, when somebody wants to know.
     pub(super) explained: Option<Vec<Explained>>,
@@ -215,7 +79,7 @@ impl Session {
     /// Starts a run with the tools that catalogue and stages name.
     #[must_use]
     pub fn start(table: &StageTable, task: impl Into<String>) -> Self {
-        Self::begin(Self::builder(table, task), Vec::new())
+        Self::begin(Self::builder(table, task))
     }
 
     /// Starts a run with more said.
@@ -232,71 +96,25 @@ impl Session {
         }
     }
 
-    fn begin(made: SessionBuilder, assume: Vec<(RuleId, bool)>) -> Self {
-        let table = made.table;
-        let text = |say: Say| table.messages.get(say as usize).map_or("", |t| t.source()).to_owned();
-        let advance = ToolSpec {
-            name: ADVANCE.into(),
-            description: text(Say::AdvanceTool),
-            parameters: serde_json::json!({
-                "type": "object",
-                "properties": { "summary": { "type": "string", "description": text(Say::AdvanceSummary) } },
-                "required": ["summary"],
-            }),
-        };
-        let roster = Roster::new(&table, made.tools, advance);
-        let core = Core::new(&table, Watch::default());
-        let uses_past = uses_past(&table);
+    pub(super) fn begin(made: SessionBuilder) -> Self {
+        let ceiling = made.table.ceiling();
         let mut session = Self {
-            roster,
-            core,
-            task: made.task,
+            top: made.frame(),
+            above: Vec::new(),
+            host_facts: made.facts.iter().map(|(name, value)| (name.clone(), Some(value.clone()))).collect(),
+            tools: made.tools,
+            assume: made.assume,
+            tree_steps: 0,
+            tree_ceiling: super::tree::ceiling(&made.table),
             run: made.run,
-            observe: made.observe,
-            assume,
-            transcript: Transcript::default(),
-            system: String::new(),
-            narrowed: Vec::new(),
-            slots: Vec::new(),
-            front: 0,
-            next_call: 1,
-            kept: Vec::new(),
-            products: Vec::new(),
-            product: String::new(),
-            passed: Vec::new(),
-            after: Vec::new(),
-            last_texts: VecDeque::new(),
-            briefs: VecDeque::new(),
-            writes: Vec::new(),
-            counts: IndexMap::new(),
-            made_up: 0,
-            answer: String::new(),
-            dup_tool_count: 0,
-            uses_past,
-            events: Vec::new(),
+            events: vec![Event::RunStarted { workflow: made.table.workflow.clone(), ceiling }],
             explained: None,
             records: made.record.then(Vec::new),
-            table,
         };
-        session.open(made.facts);
+        session.top.open(made.facts);
+        session.progress();
+        session.keep_record(Input::Start);
         session
-    }
-
-    fn open(&mut self, facts: Vec<(String, serde_json::Value)>) {
-        let ceiling = self.table.ceiling();
-        self.events.push(Event::RunStarted { workflow: self.table.workflow.clone(), ceiling });
-        let task = self.task.clone();
-        self.learn_from(&task, |from| matches!(from, FactFrom::Task));
-        for (name, value) in facts {
-            self.host_fact(&name, Some(value));
-        }
-        self.system = self.system_prompt();
-        self.transcript.user(task);
-        let table = self.table.clone();
-        let moves = self.core.begin(Context { table: &table, roster: &self.roster, observe: self.observe });
-        self.carry_out(moves);
-        self.before_step();
-        self.keep_record(Input::Start);
     }
 
     fn keep_record(&mut self, input: Input) -> Vec<Event> {
@@ -313,33 +131,80 @@ impl Session {
     /// When the input does not fit where the run stands; nothing was changed then.
     pub fn apply(&mut self, input: Input) -> Result<Vec<Event>, Unfitting> {
         self.fits(&input)?;
-        match &input {
+        self.take(&input);
+        self.progress();
+        Ok(self.keep_record(input))
+    }
+
+    fn take(&mut self, input: &Input) {
+        match input {
             Input::Start => {}
             Input::Reply(reply) => self.take_reply(reply),
-            Input::Result { call, result } => self.take_result(*call, result),
-            Input::Approval { call, yes } => self.take_approval(*call, *yes),
-            Input::Admission { yes } => self.take_admission(*yes),
-            Input::UserMessage { text } => self.take_user_message(text),
-            Input::Fact { name, value } => self.host_fact(name, value.clone()),
-            Input::Time { ms, waiting } => {
-                let moves = self.with_core(|core, cx| core.time_passed(cx, *ms, *waiting));
-                self.carry_out(moves);
+            Input::Result { call, result } => {
+                if let Some(frame) = self.of_call(*call) {
+                    frame.take_result(*call, result);
+                }
             }
+            Input::Approval { call, yes } => {
+                if let Some(frame) = self.of_call(*call) {
+                    frame.take_approval(*call, *yes);
+                }
+            }
+            Input::Admission { yes } => self.top.take_admission(*yes),
+            Input::UserMessage { text } => {
+                // What a person says is heard by every run that waits for this one.
+                self.above.iter_mut().for_each(|f| f.learn_from(text, |from| matches!(from, FactFrom::User)));
+                self.top.take_user_message(text);
+            }
+            Input::Fact { name, value } => {
+                self.host_facts.insert(name.clone(), value.clone());
+                self.frames_mut().for_each(|f| f.host_fact(name, value.clone()));
+            }
+            Input::Time { ms, waiting } => self.frames_mut().for_each(|frame| {
+                let moves = frame.with_core(|core, cx| core.time_passed(cx, *ms, *waiting));
+                frame.carry_out(moves);
+            }),
             Input::Cancel => self.take_cancel(),
-            Input::ProviderFailed { overflow, .. } => self.take_failure(*overflow),
+            Input::ProviderFailed { overflow, .. } => self.top.take_failure(*overflow),
         }
-        Ok(self.keep_record(input))
+    }
+
+    fn take_reply(&mut self, reply: &Reply) {
+        let before = self.top.core.steps;
+        self.top.take_reply(reply, &mut self.above);
+        self.tree_steps += u64::from(self.top.core.steps - before);
+    }
+
+    fn frames(&self) -> impl Iterator<Item = &Frame> {
+        self.above.iter().chain([&self.top])
+    }
+
+    pub(super) fn frames_mut(&mut self) -> impl Iterator<Item = &mut Frame> {
+        self.above.iter_mut().chain([&mut self.top])
+    }
+
+    /// The outermost run.
+    pub(super) fn root(&self) -> &Frame {
+        self.above.first().unwrap_or(&self.top)
+    }
+
+    fn of_call(&mut self, call: CallNo) -> Option<&mut Frame> {
+        self.frames_mut().find(|f| f.slot(call).is_some())
+    }
+
+    fn slot(&self, call: CallNo) -> Option<&Slot> {
+        self.frames().find_map(|f| f.slot(call))
     }
 
     fn fits(&self, input: &Input) -> Result<(), Unfitting> {
         let no = |why: &str| Err(Unfitting(why.to_owned()));
-        if self.core.life.is_ended() && !matches!(input, Input::Time { .. } | Input::Cancel) {
+        if self.top.core.life.is_ended() && !matches!(input, Input::Time { .. } | Input::Cancel) {
             return no("the run has ended");
         }
-        let outcome = self.core.life.outcome();
+        let outcome = self.top.core.life.outcome();
         match input {
             Input::Start => no("the run has started"),
-            Input::Reply(_) if self.core.admission.is_some() => no("the run waits for a person's yes or no"),
+            Input::Reply(_) if self.top.core.admission.is_some() => no("the run waits for a person's yes or no"),
             Input::Reply(_) => match outcome {
                 Some(Outcome::AwaitingApproval) => no("the run waits for a person's yes or no"),
                 Some(Outcome::AwaitingUser) => no("the run waits for the user"),
@@ -353,21 +218,18 @@ impl Session {
                 Some(State::Asked) => Ok(()),
                 _ => no("nobody was asked about that call"),
             },
-            Input::Admission { .. } if self.core.admission.is_none() => no("the run waits before no stage"),
-            Input::UserMessage { .. } | Input::ProviderFailed { .. } if self.front < self.slots.len() => {
+            Input::Admission { .. } if self.top.core.admission.is_none() => no("the run waits before no stage"),
+            Input::UserMessage { .. } | Input::ProviderFailed { .. } if self.top.front < self.top.slots.len() => {
                 no("calls are open")
             }
-            Input::UserMessage { .. } | Input::ProviderFailed { .. } if self.core.admission.is_some() => {
+            Input::UserMessage { .. } | Input::ProviderFailed { .. } if self.top.core.admission.is_some() => {
                 no("the run waits for a person's yes or no")
             }
-            Input::Fact { name, .. } => {
-                let declared = self.table.facts.iter().find(|f| *f.name == **name);
-                match declared.map(|f| &f.from) {
-                    Some(FactFrom::Host) => Ok(()),
-                    Some(_) => no("that fact does not come from the host"),
-                    None => no("the table declares no such fact"),
-                }
-            }
+            Input::Fact { name, .. } => match from_host(&self.root().table, name) {
+                Some(true) => Ok(()),
+                Some(false) => no("that fact does not come from the host"),
+                None => no("the table declares no such fact"),
+            },
             _ => Ok(()),
         }
     }
@@ -377,10 +239,16 @@ impl Session {
     /// Returns a ruling for every call, in the model's order; none when the reply does not fit (the run has ended or
     /// waits for a person).
     pub fn judge(&mut self, reply: Reply) -> Vec<Ruling> {
-        match self.apply(Input::Reply(reply)) {
-            Ok(_) => self.slots.iter().map(Slot::ruling).collect(),
-            Err(_) => Vec::new(),
+        let input = Input::Reply(reply);
+        if self.fits(&input).is_err() {
+            return Vec::new();
         }
+        self.take(&input);
+        // A nested run opens or ends only now, so these are the calls of this reply.
+        let rulings = self.top.slots.iter().map(Slot::ruling).collect();
+        self.progress();
+        self.keep_record(input);
+        rulings
     }
 
     /// Hands in what a call came to. The ticket is spent.
@@ -389,10 +257,11 @@ impl Session {
         let _ = self.apply(Input::Result { call: ticket.0, result });
     }
 
-    /// A person's answer about one exact call; `yes` gives its ticket.
+    /// A person's answer about one exact call; `yes` gives its ticket, unless the call is a nested run.
     pub fn answer(&mut self, ask: Ask, yes: bool) -> Option<Ticket> {
+        let nested = self.slot(ask.call).is_some_and(|s| s.nested);
         self.apply(Input::Approval { call: ask.call, yes }).ok()?;
-        yes.then_some(Ticket(ask.call))
+        (yes && !nested).then_some(Ticket(ask.call))
     }
 
     /// A person admits the run to the stage it waits before (`approval: always` on a stage), or does not.
@@ -406,8 +275,8 @@ impl Session {
     /// The stage that a person has to admit the run to.
     #[must_use]
     pub fn awaiting_admission(&self) -> Option<String> {
-        let (stage, _) = self.core.admission?;
-        self.table.stages.get(stage.index()).map(|s| s.name.to_string())
+        let (stage, _) = self.top.core.admission?;
+        Some(self.top.stage_name(stage).to_string())
     }
 
     /// The user says something. It costs no step.
@@ -446,35 +315,30 @@ impl Session {
     /// `None` while the run goes on; a pause or an end otherwise.
     #[must_use]
     pub fn outcome(&self) -> Option<Outcome> {
-        self.core.life.outcome()
+        self.top.core.life.outcome()
     }
 
     /// What to ask the model next.
     #[must_use]
     pub fn view(&self) -> View<'_> {
-        let stage = self.table.stages.get(self.core.stage.index());
-        View {
-            system: &self.system,
-            messages: self.transcript.messages(),
-            tools: match self.table.expose {
-                Expose::All => self.roster.offered(),
-                Expose::Stage => &self.narrowed,
-            },
-            tool_choice: if self.core.is_closing_request(&self.table) { ToolChoice::None } else { ToolChoice::Auto },
-            stage: stage.map_or("", |s| &s.name),
-            steps_left: self.core.left(&self.table, self.core.stage),
-            model: stage.and_then(|s| s.model.as_deref()),
-        }
+        self.top.view()
     }
 
     /// Calls that are judged *run* and not finished, with tickets again: for after a resume.
     pub fn open_calls(&mut self) -> Vec<Ruling> {
-        self.slots.iter().filter(|s| matches!(s.state, State::Running)).map(Slot::ruling).collect()
+        self.rulings(|state| matches!(state, State::Running))
     }
 
     /// Calls that wait for a person, with their questions again.
     pub fn open_asks(&mut self) -> Vec<Ruling> {
-        self.slots.iter().filter(|s| matches!(s.state, State::Asked)).map(Slot::ruling).collect()
+        self.rulings(|state| matches!(state, State::Asked))
+    }
+
+    fn rulings(&self, of: impl Fn(&State) -> bool) -> Vec<Ruling> {
+        let mut found: Vec<Ruling> =
+            self.frames().flat_map(|f| &f.slots).filter(|s| of(&s.state)).map(Slot::ruling).collect();
+        found.sort_by_key(|ruling| ruling.no);
+        found
     }
 
     /// Records since the last call of this: write them before you act on them.
@@ -485,6 +349,9 @@ impl Session {
     /// Takes down from now on what each check sees of each call, for [`Session::take_explained`].
     pub fn explain(&mut self) {
         self.explained.get_or_insert_default();
+        self.frames_mut().for_each(|frame| {
+            frame.explained.get_or_insert_default();
+        });
     }
 
     /// The checks made since the last call of this, when [`Session::explain`] was called.
@@ -495,24 +362,32 @@ impl Session {
     /// What the table says of a tool; the defaults when it says nothing.
     #[must_use]
     pub fn tool_entry(&self, tool: &str) -> &ToolEntry {
-        self.roster.entry_by_name(&self.table, tool)
+        self.top.roster.entry_by_name(&self.top.table, tool)
+    }
+
+    /// What the table of the run that made a call says of its tool.
+    #[must_use]
+    pub fn entry_of(&self, call: CallNo, tool: &str) -> &ToolEntry {
+        let frame = self.frames().find(|f| f.slot(call).is_some()).unwrap_or(&self.top);
+        frame.roster.entry_by_name(&frame.table, tool)
     }
 
     /// Whether a `poll` tool's `until` holds for this result; `None` when the tool declares none.
     #[must_use]
     pub fn poll_is_done(&self, call: CallNo, result: &ToolResult) -> Option<bool> {
-        let slot = self.slot(call)?;
-        let until = self.tool_entry(&slot.name).until.as_ref()?;
-        let mut scene = Scene::new(self.cx(), &self.task, &self.assume);
+        let frame = self.frames().find(|f| f.slot(call).is_some())?;
+        let slot = frame.slot(call)?;
+        let until = frame.roster.entry_by_name(&frame.table, &slot.name).until.as_ref()?;
+        let mut scene = Scene::new(frame.cx(), &frame.task, &frame.assume);
         scene.call = Some((&slot.name, &slot.call.arguments));
         scene.result = Some(super::answer::seen(result));
-        Some(scene.is_so(&self.core, until))
+        Some(scene.is_so(&frame.core, until))
     }
 
-    /// The table of the run.
+    /// The table of the run; of the outermost, where runs are nested.
     #[must_use]
     pub fn table(&self) -> &StageTable {
-        &self.table
+        &self.root().table
     }
 
     /// The run's id; empty when the host gave none.
@@ -525,20 +400,19 @@ impl Session {
     /// closing request takes the time it takes).
     #[must_use]
     pub fn time_left_ms(&self) -> Option<u64> {
-        let left = self.table.limits.max_time_ms?.saturating_sub(self.core.time_ms);
+        let left = self.top.core.time_left_ms(self.top.cx())?;
         (left > 0).then_some(left)
     }
 
-    /// The task.
+    /// The task; of the outermost run, where runs are nested.
     #[must_use]
     pub fn task(&self) -> &str {
-        &self.task
+        &self.root().task
     }
 
-    /// What the stages so far ended with, in the order they were left.
+    /// What the stages so far ended with, in the order they were left; those of runs that wait come first.
     pub fn products(&self) -> impl Iterator<Item = (&str, &str)> {
-        let name = |stage: StageId| self.table.stages.get(stage.index()).map_or("", |s| &*s.name);
-        self.products.iter().map(move |(stage, text)| (name(*stage), text.as_str()))
+        self.frames().flat_map(Frame::products)
     }
 
     /// Feeds recorded inputs through the engine; the events must be the recorded ones.
@@ -564,130 +438,28 @@ impl Session {
     /// Steps of the run so far, for logs.
     #[must_use]
     pub fn loop_index(&self) -> u32 {
-        self.core.steps
+        self.top.core.steps
     }
 
     /// Calls so far whose identity had already run, for logs.
     #[must_use]
     pub fn dup_tool_count(&self) -> u32 {
-        self.dup_tool_count
+        self.top.dup_tool_count
     }
 
-    pub(super) fn cx(&self) -> Context<'_> {
-        Context { table: &self.table, roster: &self.roster, observe: self.observe }
-    }
-
-    /// Lets the core decide with table and tools at hand, then makes events of its notes.
-    pub(super) fn with_core<T>(&mut self, decide: impl FnOnce(&mut Core<Watch>, Context<'_>) -> T) -> T {
-        let cx = Context { table: &self.table, roster: &self.roster, observe: self.observe };
-        let decided = decide(&mut self.core, cx);
-        let hints = self.tell_notes(None, &Names::new);
-        self.after.extend(hints);
-        decided
-    }
-
-    pub(super) fn slot(&self, no: CallNo) -> Option<&Slot> {
-        // The numbers of one reply's calls follow one another.
-        let first = self.slots.first()?.no.0;
-        self.slots.get(no.0.checked_sub(first)? as usize)
-    }
-
-    pub(super) fn stage_name(&self, stage: StageId) -> Name {
-        self.table.stages.get(stage.index()).map_or_else(|| "".into(), |s| s.name.clone())
-    }
-
-    pub(super) fn rule_name(&self, rule: RuleId) -> Name {
-        self.table.rules.get(rule.index()).map_or_else(|| "".into(), |r| r.name.clone())
-    }
-
-    pub(super) fn entered_by(&self, by: By) -> EnteredBy {
-        match by {
-            By::Start => EnteredBy::Start,
-            By::Answer => EnteredBy::Answer,
-            By::Advance => EnteredBy::Advance,
-            By::Call => EnteredBy::Call,
-            By::Rule(rule) => EnteredBy::Rule(self.rule_name(rule)),
-            By::Exhausted => EnteredBy::Exhausted,
-            By::Guard(guard) => EnteredBy::Guard(guard.as_str().into()),
-            By::Closing => EnteredBy::Closing,
-            By::Denied => EnteredBy::Denied,
+    /// Where the run stands, or how it ended.
+    #[must_use]
+    pub fn summary(&self) -> Summary {
+        let root = self.root();
+        let mut summary = root.summary(self.run.clone(), self.outcome());
+        // Nested runs that are still open have spent tokens already, and what they wrote stands.
+        for open in self.frames().skip(1) {
+            summary.tokens.input = summary.tokens.input.saturating_add(open.core.tokens.0);
+            summary.tokens.output = summary.tokens.output.saturating_add(open.core.tokens.1);
+            summary.not_undone.extend(open.writes.iter().cloned());
         }
+        // What ran in nested runs counts in the runs above.
+        summary.tree = Tree { steps: self.tree_steps, ceiling: self.tree_ceiling, calls: root.core.calls };
+        summary
     }
-
-    /// Makes events of what the core noted; returns the hints of the rules that fired.
-    pub(super) fn tell_notes(&mut self, call: Option<CallNo>, moment: &dyn Fn() -> Names) -> Vec<String> {
-        let mut hints = Vec::new();
-        for note in std::mem::take(&mut self.core.notes) {
-            match note {
-                Note::RuleFired(rule) => {
-                    let name = self.rule_name(rule);
-                    let action = self.table.rules.get(rule.index()).map_or("", |r| r.action.name());
-                    self.events.push(Event::RuleFired { rule: name.clone(), action: action.into() });
-                    if let Some(hint) = self.rule_hint(rule, moment) {
-                        self.events.push(Event::HintGiven { name, text: hint.clone() });
-                        hints.push(hint);
-                    }
-                }
-                Note::RuleNoted(rule, note) => {
-                    self.events.push(Event::RuleNoted { rule: self.rule_name(rule), note: note.into() });
-                }
-                Note::Extended(rule) => {
-                    if let Some(crate::table::model::Action::Extend(stage, steps)) =
-                        self.table.rules.get(rule.index()).map(|r| &r.action)
-                    {
-                        let (stage, steps) = (self.stage_name(*stage), *steps);
-                        self.events.push(Event::BudgetExtended { stage, steps, rule: self.rule_name(rule) });
-                    }
-                }
-                Note::FactSet(fact) => {
-                    let name = self.table.facts.get(fact.index()).map_or_else(|| "".into(), |f| f.name.clone());
-                    let value = self.core.facts.get(fact.index()).and_then(Option::as_ref);
-                    let value = super::speak::shortened(&value.map(ToString::to_string).unwrap_or_default(), 200);
-                    self.events.push(Event::FactSet { fact: name, value });
-                }
-                Note::FactCleared(fact) => {
-                    let name = self.table.facts.get(fact.index()).map_or_else(|| "".into(), |f| f.name.clone());
-                    self.events.push(Event::FactCleared { fact: name });
-                }
-                Note::GuardFired(guard, answer, observed) => {
-                    let guard = guard.as_str().into();
-                    self.events.push(Event::GuardFired { guard, call, answer: answer.into(), observed });
-                }
-                Note::Moved { from, passed, to } => self.moved(from, passed, to),
-            }
-        }
-        hints
-    }
-
-    /// Tells a move by a call before the call itself, which is judged in the stage entered.
-    pub(super) fn tell_move(&mut self) {
-        let is_move = |note: &Note| matches!(note, Note::Moved { .. });
-        if let Some(at) = self.core.notes.iter().position(is_move)
-            && let Note::Moved { from, passed, to } = self.core.notes.remove(at)
-        {
-            self.moved(from, passed, to);
-        }
-    }
-}
-
-impl Slot {
-    fn ruling(&self) -> Ruling {
-        let verdict = match (&self.judged, &self.state) {
-            (Judged::Ask { question, .. }, State::Asked) => {
-                Verdict::Ask(Ask { call: self.no, question: question.clone() })
-            }
-            (Judged::Run | Judged::Ask { .. }, _) => Verdict::Run(Ticket(self.no)),
-            (Judged::Reuse { of, .. }, _) => Verdict::Reuse { of: *of },
-            (Judged::Refuse { check, hint, .. }, _) => Verdict::Refuse { check: *check, hint: hint.clone() },
-        };
-        Ruling { no: self.no, call: self.call.clone(), tool: Arc::clone(&self.name), verdict }
-    }
-}
-
-fn uses_past(table: &StageTable) -> bool {
-    let asks = |source: &str| ["called(", "succeeded(", "times("].iter().any(|f| source.contains(f));
-    table.rules.iter().any(|r| {
-        r.when.as_ref().is_some_and(|w| asks(w.source()))
-            || matches!(&r.action, crate::table::model::Action::Set(set) if set.iter().any(|(_, e)| asks(e.source())))
-    })
 }

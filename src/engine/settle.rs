@@ -253,29 +253,46 @@ impl<W: Identities> Core<W> {
             return Outcome::Completed;
         }
         let (used, of) = (self.spent_in(self.stage), self.budget(cx.table, self.stage));
-        self.closing = Some(Closing {
-            outcome: Outcome::Exhausted,
-            limit: Some((LimitKind::Stage, self.stage, used.into(), of.into())),
-        });
+        let limit = match self.bound.as_ref().and_then(|b| b.steps) {
+            Some(grant) if used < of => (LimitKind::Run, self.stage, self.steps.into(), grant.into()),
+            _ => (LimitKind::Stage, self.stage, used.into(), of.into()),
+        };
+        self.closing = Some(Closing { outcome: Outcome::Exhausted, limit: Some(limit) });
         Outcome::Exhausted
     }
 
     /// The run limit that is used up, its use and its size.
-    fn used_limit(&self, cx: Context<'_>) -> Option<(LimitKind, u64, u64)> {
-        let limits = &cx.table.limits;
-        if let Some(of) = limits.max_calls.filter(|_| self.reply.out_of_calls) {
-            return Some((LimitKind::Calls, self.calls.into(), of.into()));
+    pub(super) fn used_limit(&self, cx: Context<'_>) -> Option<(LimitKind, u64, u64)> {
+        let (limits, above) = (&cx.table.limits, self.bound.as_deref());
+        if self.reply.out_of_calls {
+            // A nested run may be out of calls by a limit of a run above.
+            return Some((LimitKind::Calls, self.calls.into(), limits.max_calls.unwrap_or(self.calls).into()));
         }
-        let over = |kind, used: u64, of: Option<u64>| of.filter(|of| used >= *of).map(|of| (kind, used, of));
-        over(LimitKind::Tokens, self.tokens.0.saturating_add(self.tokens.1), limits.max_tokens)
-            .or_else(|| over(LimitKind::Cost, self.cost_micros, limits.max_cost_micros))
-            .or_else(|| over(LimitKind::Time, self.time_ms, limits.max_time_ms))
+        let over = |kind, used: u64, own: Option<u64>, above: Option<u64>| {
+            super::bound::least(own, above).filter(|of| used >= *of).map(|of| (kind, used, of))
+        };
+        let tokens = self.tokens.0.saturating_add(self.tokens.1);
+        over(LimitKind::Tokens, tokens, limits.max_tokens, above.and_then(|b| b.tokens))
+            .or_else(|| {
+                let most = above.and_then(|b| b.cost_micros);
+                over(LimitKind::Cost, self.cost_micros, limits.max_cost_micros, most)
+            })
+            .or_else(|| over(LimitKind::Time, self.time_ms, limits.max_time_ms, above.and_then(|b| b.time_ms)))
+            .or_else(|| self.used_grant(cx))
+    }
+
+    /// Milliseconds left of the narrowest limit of time.
+    #[must_use]
+    pub fn time_left_ms(&self, cx: Context<'_>) -> Option<u64> {
+        let above = self.bound.as_ref().and_then(|b| b.time_ms);
+        Some(super::bound::least(cx.table.limits.max_time_ms, above)?.saturating_sub(self.time_ms))
     }
 
     /// Time went by. Closes the run at once when it waits for a reply and its time is used up.
     pub fn time_passed(&mut self, cx: Context<'_>, ms: u64, waiting: bool) -> Vec<Move> {
         let mut moves = Vec::new();
-        if !waiting || cx.table.limits.waiting_counts {
+        let waiting_counts = cx.table.limits.waiting_counts || self.bound.as_ref().is_some_and(|b| b.waiting_counts);
+        if !waiting || waiting_counts {
             self.time_ms = self.time_ms.saturating_add(ms);
         }
         let idle = self.life.outcome().is_none() && !self.life.has_open_calls() && self.closing.is_none();
@@ -296,7 +313,7 @@ impl<W: Identities> Core<W> {
 
     /// The user said something; `false` = the user spoke too often and the run closes.
     pub fn user_spoke(&mut self, cx: Context<'_>, moves: &mut Vec<Move>) -> bool {
-        let of = cx.table.limits.user_turns;
+        let of = self.most_user_turns(cx);
         if self.user_turns >= of {
             self.close(cx, Outcome::Exhausted, Some((LimitKind::UserTurns, self.user_turns.into(), of.into())), moves);
             return false;

@@ -5,6 +5,7 @@ use super::event::Judged;
 use super::guard::{Seen, Telling};
 use super::input::{CallNo, ProposedCall, ToolResult};
 use super::roster::ToolIdx;
+use super::verdict::{Ask, Ruling, Ticket, Verdict};
 use crate::table::{Name, StageId};
 use std::sync::Arc;
 
@@ -15,6 +16,8 @@ pub(super) enum State {
     Running,
     /// A person is asked.
     Asked,
+    /// A nested run answers it: opened in its turn.
+    Nested,
     /// The result is there, but an earlier call is not answered yet.
     Arrived(ToolResult),
     /// It gets the answer of an earlier call of this reply.
@@ -40,6 +43,8 @@ pub(super) struct Slot {
     pub stage: StageId,
     pub seen: Option<Seen>,
     pub judged: Judged,
+    /// It is a nested run.
+    pub nested: bool,
     pub state: State,
     /// Hints of rules that go with the answer.
     pub hints: Vec<String>,
@@ -59,4 +64,19 @@ pub(super) struct Brief {
     pub tool: Name,
     pub args: String,
     pub came_to: String,
+}
+
+impl Slot {
+    pub fn ruling(&self) -> Ruling {
+        let verdict = match (&self.judged, &self.state) {
+            (Judged::Ask { question, .. }, State::Asked) => {
+                Verdict::Ask(Ask { call: self.no, question: question.clone() })
+            }
+            (Judged::Run | Judged::Ask { .. }, _) if self.nested => Verdict::Nested,
+            (Judged::Run | Judged::Ask { .. }, _) => Verdict::Run(Ticket(self.no)),
+            (Judged::Reuse { of, .. }, _) => Verdict::Reuse { of: *of },
+            (Judged::Refuse { check, hint, .. }, _) => Verdict::Refuse { check: *check, hint: hint.clone() },
+        };
+        Ruling { no: self.no, call: self.call.clone(), tool: Arc::clone(&self.name), verdict }
+    }
 }

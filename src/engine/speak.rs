@@ -1,10 +1,10 @@
 //! What is said to the model: the texts of the table, filled in.
 
 use super::core::Because;
+use super::frame::Frame;
 use super::guard::{Guard, Telling};
 use super::roster::Resolved;
 use super::scene::{Names, base};
-use super::session::Session;
 use super::verdict::Check;
 use crate::table::messages::Message as Say;
 use crate::table::model::{Allowed, Next, Stage};
@@ -40,7 +40,7 @@ pub fn head_and_tail(text: &str, most: usize, between: impl FnOnce(usize, usize)
     format!("{head}{}{tail}", between(chars - most, chars))
 }
 
-fn joined<'a>(names: impl Iterator<Item = &'a str>) -> String {
+pub(super) fn joined<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<&str> = names.collect();
     let shown: Vec<&str> = names.iter().take(MAX_NAMES).copied().collect();
     match names.len().saturating_sub(MAX_NAMES) {
@@ -49,7 +49,7 @@ fn joined<'a>(names: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
-impl Session {
+impl Frame {
     pub(super) fn names(&self, more: Names) -> Value {
         let mut names = base(self.cx(), &self.core, &self.task);
         let products = self.products().map(|(stage, text)| (stage.to_owned(), Value::from(text)));
@@ -266,6 +266,30 @@ impl Session {
             (Check::SameTool, _) => {
                 let times = self.here().map_or(0, |s| s.guards.same_tool.in_a_row);
                 (None, self.say(Say::RefusedSameTool, || named(vec![("times", times.into())])))
+            }
+            (_, Because::Above { by, reason, limit }) => {
+                let said = self.say(Say::RefusedAbove, || {
+                    let limit = limit.map_or(Value::from(()), Value::from);
+                    named(vec![("reason", reason.as_str().into()), ("limit", limit), ("left", self.left())])
+                });
+                (Some(by.clone()), said)
+            }
+            (_, Because::TooDeep(deep)) => {
+                let say = if check == Check::Reentry { Say::RefusedReentry } else { Say::RefusedDepth };
+                let chain = super::recursion::arrows(&deep.chain);
+                let said = self.say(say, || {
+                    named(vec![("limit", deep.limit.into()), ("chain", chain.clone().into()), ("left", self.left())])
+                });
+                let by = if check == Check::Reentry { chain } else { deep.limit.to_string() };
+                (Some(by), said)
+            }
+            (_, Because::Grant(grant)) => {
+                let said = self.say(Say::RefusedGrant, || {
+                    let mut names = with_leave();
+                    names.push(("grant", (*grant).into()));
+                    names
+                });
+                (None, said)
             }
             (_, Because::Withheld) => (None, self.say(Say::RefusedWithheld, || named(Names::new()))),
             (_, Because::Limit(_, limit)) => {

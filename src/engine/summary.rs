@@ -50,6 +50,17 @@ pub struct Tokens {
     pub output: u64,
 }
 
+/// What a run and all its nested runs took together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+pub struct Tree {
+    /// Replies of the model.
+    pub steps: u64,
+    /// Replies no run of the table can exceed with all its nested runs.
+    pub ceiling: u64,
+    /// Calls judged *run*, those of nested runs included.
+    pub calls: u32,
+}
+
 /// The end of a run, or where it stands. Keys in this order in JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Summary {
@@ -85,4 +96,6 @@ pub struct Summary {
     pub digest: String,
     /// Whether asking again may help (`provider_error`, `cancelled`, `awaiting_*`).
     pub retryable: bool,
+    /// The run with all its nested runs.
+    pub tree: Tree,
 }

@@ -62,6 +62,12 @@ impl Transcript {
         (dropped, self.first_call)
     }
 
+    /// Results after the checkpoint.
+    #[must_use]
+    pub fn results_here(&self) -> usize {
+        self.calls.iter().skip(self.checkpoint).flatten().count()
+    }
+
     /// The last tool result after the checkpoint that is no error.
     #[must_use]
     pub fn last_result(&self) -> Option<Arc<str>> {

@@ -60,6 +60,8 @@ pub enum Verdict {
     },
     /// A person has to say yes first.
     Ask(Ask),
+    /// It is a run of another table: the next views are that run's, and its end answers the call. Nothing to do.
+    Nested,
 }
 
 /// One call and its verdict.
@@ -100,6 +102,8 @@ pub enum Check {
     Depth,
     /// A name stands in the chain of nested runs too often.
     Reentry,
+    /// A nested run for which too few steps are left.
+    Grant,
     /// The same call again.
     Duplicate,
     /// The same calls in turn.
@@ -114,7 +118,7 @@ pub enum Check {
 
 impl Check {
     /// The public order, with the number each check has there; a call that passes all of them is run (14).
-    pub const ORDER: [(u8, Self); 15] = [
+    pub const ORDER: [(u8, Self); 16] = [
         (1, Self::Ended),
         (2, Self::Malformed),
         (3, Self::UnknownTool),
@@ -125,6 +129,7 @@ impl Check {
         (7, Self::Conservative),
         (8, Self::Depth),
         (8, Self::Reentry),
+        (8, Self::Grant),
         (9, Self::Duplicate),
         (10, Self::Cycle),
         (11, Self::SameTool),
@@ -146,12 +151,19 @@ impl Check {
             Self::Conservative => "conservative",
             Self::Depth => "depth",
             Self::Reentry => "reentry",
+            Self::Grant => "grant",
             Self::Duplicate => "duplicate",
             Self::Cycle => "cycle",
             Self::SameTool => "same_tool",
             Self::CallsPerStep => "calls_per_step",
             Self::Approval => "approval",
         }
+    }
+
+    /// Whether the check refuses even where everything is only observed: without it the run would not be bounded.
+    #[must_use]
+    pub fn holds_always(self) -> bool {
+        matches!(self, Self::Ended | Self::Depth | Self::Reentry | Self::Grant)
     }
 
     /// Whether a refusal by this check counts towards rollback (design §3.4).

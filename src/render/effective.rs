@@ -3,7 +3,7 @@
 use crate::table::messages::MESSAGES;
 use crate::table::model::{
     Action, Allowed, Batch, Effect, Expose, FactDecl, FactFrom, FactValue, Guarantee, Guards, Keep, LeaveBy, Mode,
-    Model, Next, OnExhausted, Rule, Stage, ToolEntry,
+    Model, Next, OnExhausted, Rule, Spend, Stage, ToolEntry,
 };
 use crate::table::names::{FactId, NamePattern, StageId};
 use crate::table::script::Text;
@@ -96,6 +96,8 @@ fn limits(out: &mut Lines, table: &Model) {
         out.put_or("max_time", limits.max_time_ms.map(duration), NO_LIMIT);
         out.put("waiting_counts", &limits.waiting_counts.to_string());
         out.put("user_turns", &limits.user_turns.to_string());
+        out.put("depth", &limits.depth.to_string());
+        out.put("reentry", &limits.reentry.to_string());
     });
 }
 
@@ -121,6 +123,11 @@ fn tool(out: &mut Lines, tool: &ToolEntry, table: &Model) {
         out.put_some("every", tool.every_ms.map(duration));
         out.put_some("until", tool.until.as_ref().map(|c| scalar(c.source())));
         out.put_some("aliases", some(&tool.aliases, |a| scalar(a)));
+        if let Some(nested) = &tool.nested {
+            out.put("workflow", &scalar(&nested.file));
+            out.put_some("task", nested.task.as_ref().map(said));
+            out.put("spend", if nested.spend == Spend::Own { "own" } else { "parent" });
+        }
         out.put_some("commands", tool.commands.as_ref().map(|all| list(all.iter().map(|c| scalar(c)))));
     });
 }

@@ -133,16 +133,16 @@ pub fn call(explanation: &Explanation) -> String {
     cut(&format!("{}{}{resolved}", clean(&proposed.tool), arguments(&proposed.arguments)), CALL)
 }
 
-/// The explanation for a terminal. `file` is the table's name.
+/// The explanation for a terminal.
 #[must_use]
-pub fn text(explanation: &Explanation, file: &str) -> String {
+pub fn text(explanation: &Explanation) -> String {
     let mut out = format!("call {} in step {}", explanation.call.0, explanation.step);
     if !explanation.stage.is_empty() {
         out.push_str(&format!(", stage {}", clean(&explanation.stage)));
     }
     out.push_str(&format!(": {}\n\n", call(explanation)));
     for row in rows(explanation) {
-        let at = row.line.map(|line| format!("  [{}:{line}]", clean(file))).unwrap_or_default();
+        let at = row.line.map(|line| format!("  [{}:{line}]", clean(&explanation.file))).unwrap_or_default();
         let head = format!("{:>2} {:<15} {:<10}{}{at}", row.number, row.check.as_str(), row.came_out.as_str(), row.saw);
         out.push_str(head.trim_end());
         out.push('\n');
@@ -183,7 +183,7 @@ pub fn json(explanation: &Explanation) -> Value {
         })
         .collect();
     json!({
-        "call": explanation.call, "step": explanation.step, "stage": explanation.stage,
+        "call": explanation.call, "file": explanation.file, "step": explanation.step, "stage": explanation.stage,
         "tool": explanation.proposed.tool, "resolved": explanation.resolved,
         "arguments": explanation.proposed.arguments, "verdict": explanation.judged,
         "approved": explanation.approved, "checks": rows,

@@ -49,6 +49,8 @@ struct Teller<'a> {
     /// Calls that were told with their result already.
     told: Vec<CallNo>,
     stage: String,
+    /// The stages of the runs above.
+    outer: Vec<String>,
     /// The step that was charged and not yet told.
     step: Option<String>,
     said: String,
@@ -77,6 +79,7 @@ impl<'a> Teller<'a> {
             results: finished.collect(),
             told: Vec::new(),
             stage: String::new(),
+            outer: Vec::new(),
             step: None,
             said: String::new(),
             product: String::new(),
@@ -176,6 +179,27 @@ impl<'a> Teller<'a> {
     /// Events about the way through the stages.
     fn way(&mut self, event: &Event, next: Option<&Event>) {
         match event {
+            Event::ChildOpened { tool, workflow, depth, grant, task, .. } => {
+                self.flush_step();
+                let most = grant.map_or_else(|| "its own steps".to_owned(), |n| format!("at most {}", words::steps(n)));
+                let deep = if *depth > 1 { format!(", {depth} deep") } else { String::new() };
+                self.outer.push(std::mem::take(&mut self.stage));
+                self.lines.push(Line::Opens(format!(
+                    "[> {} runs {}, {most}{deep}: {}",
+                    clean(tool),
+                    clean(workflow),
+                    quoted(task, TEXT)
+                )));
+            }
+            Event::ChildClosed { call, outcome, limit, steps, text } => {
+                self.flush_step();
+                // What the call came to is said here.
+                self.told.push(*call);
+                self.stage = self.outer.pop().unwrap_or_default();
+                let limit = limit.as_ref().map(words::limit).unwrap_or_default();
+                let text = if self.has_said(text) { String::new() } else { format!(": {}", quoted(text, 2 * TEXT)) };
+                self.lines.push(Line::Closes(format!("<] {outcome}{limit} after {}{text}", words::steps(*steps))));
+            }
             Event::StageLeft { stage, product } => {
                 if self.has_said(product) {
                     self.product.clear();
@@ -267,7 +291,7 @@ impl<'a> Teller<'a> {
                         self.told.push(call);
                         words::result(result, *failed, *chars, *cut_to, *same)
                     }
-                    // The control tool is answered by the engine.
+                    // The control tool is answered by the engine, a nested run by its own story.
                     _ if tool == "advance" => "asks to go on".to_owned(),
                     _ => "runs".to_owned(),
                 };

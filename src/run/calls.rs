@@ -32,7 +32,7 @@ impl Job {
             arguments: arguments(&call.arguments),
             idempotency_key: format!("{}-{}", session.run_id(), no.0),
         };
-        Self { ticket, call, harmless: is_harmless(session.tool_entry(tool)) }
+        Self { ticket, call, harmless: is_harmless(session.entry_of(no, tool)) }
     }
 
     /// Whether it may run beside others.
@@ -43,7 +43,7 @@ impl Job {
     /// Takes the next call off the queue if it may run beside others.
     pub(super) fn take_sharing(session: &Session, queue: &mut VecDeque<Ruling>) -> Option<Self> {
         let next = queue.front()?;
-        if !matches!(next.verdict, Verdict::Run(_)) || !is_harmless(session.tool_entry(&next.tool)) {
+        if !matches!(next.verdict, Verdict::Run(_)) || !is_harmless(session.entry_of(next.no, &next.tool)) {
             return None;
         }
         let next = queue.pop_front()?;
@@ -54,7 +54,7 @@ impl Job {
     }
 
     fn plan<'p>(&self, session: &'p Session, default_timeout: Duration) -> Plan<'p> {
-        let entry = session.tool_entry(&self.call.tool);
+        let entry = session.entry_of(self.call.no, &self.call.tool);
         let no = self.call.no;
         let again = entry.every_ms.filter(|_| entry.until.is_some()).map(|every| Again {
             every: Duration::from_millis(every),

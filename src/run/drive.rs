@@ -218,7 +218,7 @@ impl<'r> Drive<'r> {
                     }
                     self.keep(session)?;
                 }
-                Verdict::Reuse { .. } | Verdict::Refuse { .. } => {}
+                Verdict::Reuse { .. } | Verdict::Refuse { .. } | Verdict::Nested => {}
             }
         }
         Ok(())
@@ -229,7 +229,7 @@ impl<'r> Drive<'r> {
     fn give_up(&mut self, session: &mut Session, queue: VecDeque<Ruling>) -> Result<(), SinkError> {
         for ruling in queue {
             if let Verdict::Run(ticket) = ruling.verdict
-                && !is_harmless(session.tool_entry(&ruling.tool))
+                && !is_harmless(session.entry_of(ruling.no, &ruling.tool))
             {
                 session.finish(ticket, ToolResult::error("not run: the run was cancelled before"));
             }
@@ -241,7 +241,7 @@ impl<'r> Drive<'r> {
     async fn reopen(&mut self, session: &mut Session) -> Result<(), SinkError> {
         let mut again = Vec::new();
         for ruling in session.open_calls() {
-            let entry = session.tool_entry(&ruling.tool);
+            let entry = session.entry_of(ruling.no, &ruling.tool);
             let harmless = is_harmless(entry) || entry.idempotent;
             match ruling.verdict {
                 Verdict::Run(ticket) if !harmless => {

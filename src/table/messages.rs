@@ -180,9 +180,30 @@ messages! {
     /// For a call nobody could be asked about.
     Unanswered, "unanswered", ["tool"],
     "Not run: nobody could be asked about this call of {{ tool }}.";
+    /// For a nested run that was not opened before the run went on.
+    NotOpened, "not_opened", ["tool"],
+    "Not run: the run went on before {{ tool }} was started.";
     /// The answer when the model gives none: its head.
     Digest, "digest", ["reason"],
     "The run ended without an answer ({{ reason }}). What was done:";
+    /// A call that would nest a function too deep.
+    RefusedDepth, "refused_depth", ["tool", "limit", "left"],
+    "Not run: {{ tool }} already runs {{ limit }} time{{ 's' if limit != 1 }} inside itself, which is the limit. You are inside it: do the work with the other tools. Steps left in this stage: {{ left }}.";
+    /// A call that would come back to a function again and again.
+    RefusedReentry, "refused_reentry", ["tool", "limit", "chain", "left"],
+    "Not run: {{ tool }} may come {{ limit }} time{{ 's' if limit != 1 }} in a chain of calls with others between: {{ chain }}. Do the work with the other tools. Steps left in this stage: {{ left }}.";
+    /// A nested run that too few steps are left for.
+    RefusedGrant, "refused_grant", ["tool", "grant", "allowed", "leave", "left"],
+    "Not run: {{ tool }} is a run of its own and needs at least 2 steps, and {{ grant }} can be given. {{ leave }} Steps left in this stage: {{ left }}.";
+    /// A call that a run above objects to.
+    RefusedAbove, "refused_above", ["tool", "reason", "limit", "left"],
+    "{% if reason %}{{ reason }}\n{% endif %}Not run: {{ tool }}, {% if limit %}of which the run that this one is part of allows {{ limit }} call{{ 's' if limit != 1 }}, and they are used up{% else %}by the rules of the run that this one is part of{% endif %}. Steps left in this stage: {{ left }}.";
+    /// Before each stage message of a nested run.
+    NestedPrefix, "nested_prefix", ["tool", "tools", "description"],
+    "You are INSIDE {{ tool }}: this task is one call of it. It may stand in your tool list, but do NOT call it for this task: calling it re-enters where you are now and causes infinite recursion.{% if tools %} Use the lower-level tools instead: {{ tools }}.{% else %} Do the work yourself.{% endif %}{% if description %}\nWhat {{ tool }} is for: {{ description }}{% endif %}";
+    /// The result of a nested run that did not complete.
+    NestedFailed, "nested_failed", ["tool", "outcome", "answer", "digest"],
+    "{{ tool }} did not complete ({{ outcome }}).\n{{ answer }}{% if digest %}\nWhat was done:\n{{ digest }}{% endif %}";
 }
 
 impl Message {

@@ -44,6 +44,8 @@ pub struct Model {
     pub(crate) scripts: Scripts,
     /// What is said to the model, parallel to [`MESSAGES`](super::messages::MESSAGES): defaults, or the table's own.
     pub(crate) messages: Vec<Text>,
+    /// The tables of nested runs, by file; known to the outermost table only.
+    pub(crate) nested: IndexMap<String, StageTable>,
     /// Where the table came from.
     pub(crate) source: Source,
     /// What `check` found that does not stop the load.
@@ -75,6 +77,28 @@ pub enum Effect {
     Stateful,
 }
 
+/// Whose steps a nested run spends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Spend {
+    /// Those of the stage that calls it.
+    #[default]
+    Parent,
+    /// Those of its own table.
+    Own,
+}
+
+/// A tool that is a run of another table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NestedRun {
+    /// The table's file, from the folder of the outermost table.
+    pub(crate) file: Name,
+    /// Its task, rendered with the call; `None` = the argument `task`, else all arguments.
+    pub(crate) task: Option<Text>,
+    /// The arguments that the task reads.
+    pub(crate) arguments: Vec<String>,
+    pub(crate) spend: Spend,
+}
+
 /// One entry of the catalogue.
 #[derive(Clone, Debug)]
 pub struct ToolEntry {
@@ -98,6 +122,7 @@ pub struct ToolEntry {
     pub(crate) commands: Option<Vec<String>>,
     /// Line of its name in the file, from 1; 0 when the catalogue does not name it.
     pub(crate) line: usize,
+    pub(crate) nested: Option<NestedRun>,
 }
 
 impl ToolEntry {
@@ -122,6 +147,7 @@ impl ToolEntry {
             until: None,
             commands: None,
             line: 0,
+            nested: None,
         }
     }
 }
@@ -601,6 +627,29 @@ impl Model {
     pub(crate) fn index(&mut self) {
         let exact = self.tools.iter().enumerate().filter(|(_, t)| t.name.is_exact());
         self.tool_index = exact.map(|(i, t)| (t.name.as_str().into(), i)).collect();
+    }
+
+    /// Whether the table has nested runs.
+    #[must_use]
+    pub fn nested_runs(&self) -> bool {
+        self.tools.iter().any(|t| t.nested.is_some())
+    }
+
+    /// The name by which a table beside this one would call it: its file without the folder.
+    #[must_use]
+    pub(crate) fn own_file(&self) -> &str {
+        self.source.file.rsplit(['/', '\\']).next().unwrap_or_default()
+    }
+
+    /// The table of a nested run, this one among them, when this is the outermost.
+    #[must_use]
+    pub(crate) fn nested_table(&self, file: &str) -> Option<&Self> {
+        if file == self.own_file() { Some(self) } else { self.nested.get(file).map(|t| &**t) }
+    }
+
+    /// This table and those of its nested runs, when this is the outermost.
+    pub(crate) fn with_nested(&self) -> impl Iterator<Item = &Self> {
+        std::iter::once(self).chain(self.nested.values().map(|t| &**t))
     }
 
     /// What does not stop the load but deserves a look.

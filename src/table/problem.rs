@@ -36,7 +36,6 @@ pub const CODES: &[&str] = &[
     "no-action",
     "no-stages",
     "no-way-to-end",
-    "not-built-yet",
     "not-text",
     "reserved-name",
     "text-too-long",

@@ -71,9 +71,8 @@ fn children(shape: Shape, found: &mut dyn FnMut(&'static Object)) {
 }
 
 fn object(object: &'static Object) -> Map<String, Value> {
-    let built = || object.keys.iter().filter(|k| !object.not_built(k.name));
-    let properties: Map<String, Value> = built().map(|k| (k.name.to_owned(), property(k))).collect();
-    let required: Vec<&str> = built().filter(|k| k.required).map(|k| k.name).collect();
+    let properties: Map<String, Value> = object.keys.iter().map(|k| (k.name.to_owned(), property(k))).collect();
+    let required: Vec<&str> = object.keys.iter().filter(|k| k.required).map(|k| k.name).collect();
     let mut schema = Map::new();
     schema.insert("description".into(), json!(object.about));
     schema.insert("type".into(), json!("object"));
@@ -173,14 +172,8 @@ fn section(out: &mut String, title: &str, object: &'static Object) {
     let _ = writeln!(out, "| key | value | default | meaning |\n|---|---|---|---|");
     for key in object.keys {
         let default = if key.required { "**required**" } else { key.default };
-        let later = if object.not_built(key.name) { " *Not built yet: refused by this version.*" } else { "" };
-        let _ = writeln!(
-            out,
-            "| `{}` | {} | {default} | {}{later} |",
-            key.name,
-            said(key.shape).replace('|', "\\|"),
-            key.about
-        );
+        let _ =
+            writeln!(out, "| `{}` | {} | {default} | {} |", key.name, said(key.shape).replace('|', "\\|"), key.about);
     }
     out.push('\n');
 }

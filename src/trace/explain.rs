@@ -15,6 +15,8 @@ pub struct Explanation {
     pub call: CallNo,
     /// The step of the run.
     pub step: u32,
+    /// The table it was judged by; another than the run's in a nested run.
+    pub file: String,
     /// The stage it was judged in.
     pub stage: String,
     /// The call as the model proposed it.
@@ -55,6 +57,7 @@ pub fn explain(trace: &Trace, table: &StageTable) -> Result<Vec<Explanation>, Un
                 explained.push(Explanation {
                     call,
                     step: session.loop_index(),
+                    file: checks.map_or_else(String::new, |c| c.file.clone()),
                     stage: checks.map_or_else(String::new, |c| c.stage.clone()),
                     proposed: proposed.clone(),
                     resolved: resolved.as_deref().map(str::to_owned),

@@ -360,6 +360,8 @@ fn encode_core<W: Identities + Keyed>(core: &Core<W>, out: &mut Bytes) {
         cancelled,
         reply,
         notes: _,
+        // Of the outermost run, which is what is explored, nothing is above.
+        bound: _,
     } = core;
     out.num(life.outcome().map_or(0, outcome));
     out.num(stage.0.into());
@@ -421,6 +423,7 @@ fn encode_reply(reply: &ReplyState, out: &mut Bytes) {
         closing,
         violation,
         running,
+        nested,
         changing,
         withhold,
         out_of_calls,
@@ -453,6 +456,7 @@ fn encode_reply(reply: &ReplyState, out: &mut Bytes) {
         then_by.is_some(),
     ]);
     out.num(*running);
+    out.num(*nested);
     out.list(seen, |out, (Identity(identity), CallNo(_))| out.0.extend_from_slice(&identity.to_le_bytes()));
     out.option(goto.map(|(stage, _)| stage.0.into()));
     out.num(match then {

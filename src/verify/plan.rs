@@ -135,8 +135,8 @@ impl Plan {
         self.running = table.guarantees.iter().any(|g| match g {
             Guarantee::AtMost { tool, times } => {
                 let limited = self.idx().filter(|t| tool.matches(&self.roster.name(*t)));
-                let most = limited.map(|t| self.runs.get(t.index()).copied().flatten());
-                *times >= per_step && !most.fold(Some(0), |sum, m| Some(sum? + m?)).is_some_and(|m| m <= *times)
+                let mut most = limited.map(|t| self.runs.get(t.index()).copied().flatten());
+                *times >= per_step && most.try_fold(0, |sum, m| Some(sum + m?)).is_none_or(|m| m > *times)
             }
             _ => false,
         });

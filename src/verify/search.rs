@@ -81,14 +81,12 @@ pub fn search<W: Explored + Keyed>(plan: &Plan, wanted: &[Property], watcher: &m
         key: Bytes::default(),
         found: Searched::default(),
     };
-    let mut edge = 0;
     let mut first = Vec::new();
     plan.begin::<W>(&mut |e| {
         first.push(e);
     });
-    for e in first {
+    for (edge, e) in (0..).zip(first) {
         search.take(e, Parent { state: NONE, edge }, wanted);
-        edge += 1;
     }
     search.run(wanted, watcher);
     let mut found = search.found;

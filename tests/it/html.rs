@@ -122,19 +122,20 @@ rules:
     let records = (1..).zip(played.records).map(|(n, record)| Stamped { n, at_ms: 0, record }).collect();
     let trace = Trace { header: Header::new(&table, "run-1", "Look."), records, cut: None };
     let explained = explain(&trace, &table).unwrap();
-    insta::assert_snapshot!(stagekeeper::render::explain::text(&explained[0], "look.yaml"), @r#"
+    insta::assert_snapshot!(stagekeeper::render::explain::text(&explained[0]), @r#"
     call 1 in step 1, stage explore: ls(path="/")
 
      1 ended           passes    this is the closing request: no; the model declines: no
      2 malformed       passes    the arguments: are one JSON object
      3 unknown_tool    passes    the name means: the tool ls
-     4 not_allowed     passes    stage explore allows: ls  [look.yaml:6]
+     4 not_allowed     passes    stage explore allows: ls  [<text>:6]
      5 requires        passes    it requires: no fact
-     5 deny            decides   rule not_the_root (deny, line 11): true  [look.yaml:11]
+     5 deny            decides   rule not_the_root (deny, line 11): true  [<text>:11]
      6 max_calls       not asked
      7 conservative    not asked
      8 depth           not asked
      8 reentry         not asked
+     8 grant           not asked
      9 duplicate       not asked
     10 cycle           not asked
     11 same_tool       not asked

@@ -21,8 +21,10 @@ mod from_trace;
 mod html;
 mod laws;
 mod messages;
+mod nested;
 #[cfg(feature = "run")]
 mod provider;
+mod recursion;
 #[cfg(feature = "run")]
 mod runner;
 mod scenarios;

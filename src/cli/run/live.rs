@@ -48,8 +48,12 @@ impl TraceSink for Live {
         let opened =
             |event: &&Event| matches!(event, Event::CallJudged { judged: Judged::Run | Judged::Ask { .. }, .. });
         self.open += record.events.iter().filter(opened).count();
-        let closed =
-            |event: &&Event| matches!(event, Event::CallFinished { .. } | Event::ApprovalGiven { yes: false, .. });
+        let closed = |event: &&Event| {
+            matches!(
+                event,
+                Event::CallFinished { .. } | Event::ChildOpened { .. } | Event::ApprovalGiven { yes: false, .. }
+            )
+        };
         self.open = self.open.saturating_sub(record.events.iter().filter(closed).count());
         self.untold.push(record.clone());
         if self.open == 0 {

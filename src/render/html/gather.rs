@@ -90,6 +90,7 @@ pub(super) fn gather<'a>(
         step: None,
         entered: None,
         results: HashMap::new(),
+        depth: 0,
     };
     for stamped in &trace.records {
         gathering.input(&stamped.record.input);
@@ -130,6 +131,8 @@ struct Gathering<'a> {
     /// The item that entered the current stage.
     entered: Option<usize>,
     results: HashMap<CallNo, &'a ToolResult>,
+    /// Nested runs under way.
+    depth: usize,
 }
 
 impl<'a> Gathering<'a> {
@@ -149,6 +152,10 @@ impl<'a> Gathering<'a> {
 
     /// Changes what is known of a stage; one that the table does not have is added.
     fn bar(&mut self, name: &str, change: impl FnOnce(&mut StageBar)) {
+        // The lane is the outermost run's.
+        if self.depth > 0 {
+            return;
+        }
         if let Some(bar) = self.page.stages.iter_mut().find(|s| s.name == name) {
             return change(bar);
         }
@@ -195,7 +202,9 @@ impl<'a> Gathering<'a> {
         match event {
             Event::RunStarted { ceiling, .. } => self.page.ceiling = *ceiling,
             Event::StepCharged { step, stage, stage_step, budget } => {
-                self.page.steps = *step;
+                if self.depth == 0 {
+                    self.page.steps = *step;
+                }
                 self.bar(stage, |bar| (bar.spent, bar.budget) = (*stage_step, *budget));
                 let step = Step { n: *step, stage, stage_step: *stage_step, budget: *budget, ..Step::default() };
                 self.step = Some(self.push(Item::Step(step)));
@@ -277,6 +286,20 @@ impl<'a> Gathering<'a> {
             Event::Resumed => {
                 self.push(Item::Way("goes on".to_owned()));
                 self.page.outcome = None;
+            }
+            Event::ChildOpened { call, tool, workflow, task, .. } => {
+                self.step = None;
+                self.depth += 1;
+                self.push(Item::Way(format!("{tool} (call {}) runs {workflow}: {task}", call.0)));
+            }
+            Event::ChildClosed { call, outcome, steps, text, .. } => {
+                self.step = None;
+                self.depth = self.depth.saturating_sub(1);
+                let steps = words::steps(*steps);
+                self.push(Item::Way(format!("the run of call {} ends, {outcome}, after {steps}: {text}", call.0)));
+            }
+            Event::RunEnded { outcome, text, .. } if self.depth > 0 => {
+                self.push(Item::Way(format!("{outcome}: {text}")));
             }
             Event::RunEnded { outcome, limit, text } => {
                 self.step = None;

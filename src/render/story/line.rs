@@ -9,6 +9,10 @@ const STEP_COLUMN: usize = 30;
 const CALL_COLUMN: usize = 40;
 /// Calls of one reply that ended alike, of which no more are told.
 const ALIKE: usize = 4;
+/// Before each line of a nested run.
+const SET_IN: &str = "| ";
+/// Deepest that lines are set in.
+const MAX_SET_IN: usize = 64;
 /// Lines a hint may take.
 const HINT_LINES: usize = 3;
 
@@ -24,6 +28,10 @@ pub(super) enum Line {
     Told { step: String, text: String },
     /// What went on beside.
     Note(String),
+    /// A nested run begins: the lines after this one are set in.
+    Opens(String),
+    /// It ends.
+    Closes(String),
 }
 
 /// The widths of the columns so far, so that parts of a story told one after another stand under one another.
@@ -31,13 +39,15 @@ pub(super) enum Line {
 pub struct Columns {
     steps: usize,
     calls: usize,
+    /// Nested runs that are open.
+    depth: usize,
 }
 
 impl Columns {
     /// Columns that begin at least this wide: for the step and stage, and for the call.
     #[must_use]
     pub fn at_least(steps: usize, calls: usize) -> Self {
-        Self { steps: steps.min(STEP_COLUMN), calls: calls.min(CALL_COLUMN) }
+        Self { steps: steps.min(STEP_COLUMN), calls: calls.min(CALL_COLUMN), depth: 0 }
     }
 }
 
@@ -65,7 +75,7 @@ pub(super) fn lay_out(lines: &[Line], columns: &mut Columns) -> String {
     // What stands alone in its line may reach into the next column.
     let beside = calls().filter(|(.., what)| !what.is_empty());
     let whos = beside.map(|(_, who, _)| width(who)).max().unwrap_or_default().min(CALL_COLUMN).max(columns.calls);
-    *columns = Columns { steps, calls: whos };
+    (columns.steps, columns.calls) = (steps, whos);
     let mut out = String::new();
     let mut alike = 0_usize;
     for (at, line) in lines.iter().enumerate() {
@@ -73,13 +83,19 @@ pub(super) fn lay_out(lines: &[Line], columns: &mut Columns) -> String {
         alike = if repeats { alike + 1 } else { 0 };
         if alike >= ALIKE {
             if !lines.get(at + 1).is_some_and(|next| next.repeats(line)) {
-                push(&mut out, &format!("{:steps$}  … and {} more like it", "", alike + 1 - ALIKE));
+                let set_in = SET_IN.repeat(columns.depth);
+                push(&mut out, &format!("{set_in}{:steps$}  … and {} more like it", "", alike + 1 - ALIKE));
             }
             continue;
         }
+        if matches!(line, Line::Closes(_)) {
+            columns.depth = columns.depth.saturating_sub(1);
+        }
+        let set_in = SET_IN.repeat(columns.depth);
+        let push = |out: &mut String, line: &str| push(out, &format!("{set_in}{line}"));
         match line {
             Line::Head(text) => push(&mut out, &cut(text, WIDTH)),
-            Line::Way(text) => push(&mut out, &cut(text, 2 * WIDTH)),
+            Line::Way(text) | Line::Opens(text) | Line::Closes(text) => push(&mut out, &cut(text, 2 * WIDTH)),
             Line::Note(text) => push(&mut out, &cut(&format!("{:steps$}  . {text}", ""), WIDTH)),
             Line::Told { step, text } => {
                 let mut step = step.as_str();
@@ -102,6 +118,9 @@ pub(super) fn lay_out(lines: &[Line], columns: &mut Columns) -> String {
                     }
                 }
             }
+        }
+        if matches!(line, Line::Opens(_)) {
+            columns.depth = (columns.depth + 1).min(MAX_SET_IN);
         }
     }
     out

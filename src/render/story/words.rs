@@ -144,6 +144,7 @@ pub(in crate::render) fn refusal(check: Check, by: Option<&str>, stage: &str) ->
         Check::Conservative => named("few steps are left"),
         Check::Depth => named("nested too deep"),
         Check::Reentry => named("it stands in the chain already"),
+        Check::Grant => named("too few steps for a nested run"),
         Check::Duplicate => named("the same call again"),
         Check::Cycle => named("the same calls in turn"),
         Check::SameTool => named("the same tool in a row"),

@@ -74,16 +74,7 @@ impl Object {
     pub fn key(&self, name: &str) -> Option<&'static Key> {
         self.keys.iter().find(|k| k.name == name)
     }
-
-    /// Whether this version refuses the key as not built yet.
-    pub fn not_built(&self, name: &str) -> bool {
-        NOT_BUILT.iter().any(|(object, key)| *object == self.name && *key == name)
-    }
 }
-
-/// Keys of the format that this version does not act on: refused, never parsed and ignored.
-pub(crate) const NOT_BUILT: &[(&str, &str)] =
-    &[("tool", "workflow"), ("tool", "task"), ("tool", "spend"), ("limits", "depth"), ("limits", "reentry")];
 
 /// Names nobody may give.
 pub(crate) const RESERVED: &[&str] = &["end", "next", "back", "retry_fresh", "all", "advance"];

@@ -171,9 +171,24 @@ pub(crate) static TOOL: Object = Object {
             "none may run",
             "For a shell tool: the command lines that may run. A convenience, not a security boundary.",
         ),
-        key("workflow", Shape::Text, "not a nested run", "The table of a nested run that answers the call."),
-        key("task", Shape::Template, "the call's arguments", "The task of the nested run."),
-        key("spend", Shape::Words(&["parent", "own"]), "parent", "Whose steps the nested run spends."),
+        key(
+            "workflow",
+            Shape::Text,
+            "not a nested run",
+            "The file of the table whose run answers the call, beside this table or below it. It may be this very table.",
+        ),
+        key(
+            "task",
+            Shape::Template,
+            "the argument `task`, else all arguments",
+            "The task of the nested run. It may read `call.args`.",
+        ),
+        key(
+            "spend",
+            Shape::Words(&["parent", "own"]),
+            "parent",
+            "Whose steps the nested run spends: those left to the caller, or its own ceiling.",
+        ),
     ],
     peers: &[
         ("timeout_ms", "`timeout` takes a duration such as `30s`"),

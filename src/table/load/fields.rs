@@ -55,11 +55,6 @@ impl Loader<'_> {
         let mut found = Vec::with_capacity(entries.len());
         for entry in entries {
             match object.key(&entry.key) {
-                Some(key) if object.not_built(key.name) => {
-                    let said =
-                        format!("{} is part of the format, but this version does not act on it", quoted(key.name));
-                    self.report.error("not-built-yet", entry.place, said, "leave it out");
-                }
                 Some(key) => found.push(Field { key, node: &entry.value, place: entry.place }),
                 None => self.unknown_key(entry, object, what),
             }

@@ -37,7 +37,7 @@ impl Loader<'_> {
         let Some(text) = self.included(&name, &entry.value) else {
             return;
         };
-        let file = self.report.add_file(&name);
+        let file = self.report.add_file(&format!("{}{name}", self.folder));
         let Some(root) = yaml::read(&text, file, &mut self.report) else {
             return;
         };
@@ -90,12 +90,13 @@ impl Loader<'_> {
     }
 
     /// The text of a file in the table's folder.
-    fn included(&mut self, name: &str, node: &Node) -> Option<String> {
+    pub fn included(&mut self, written: &str, node: &Node) -> Option<String> {
+        let name = &format!("{}{written}", self.folder);
         if let Some(text) = self.included.get(name) {
             return Some(text.clone());
         }
-        if !stays_inside(name) {
-            let said = format!("{} leads out of the table's folder", quoted(name));
+        if !stays_inside(written) {
+            let said = format!("{} leads out of the table's folder", quoted(written));
             self.report.error(
                 "include-outside",
                 node.place,
@@ -110,7 +111,7 @@ impl Loader<'_> {
                 "too-many",
                 node.place,
                 said,
-                "write the texts into one file: `messages: { from: FILE }`",
+                "write the texts into one file, `messages: { from: FILE }`, and use fewer nested tables",
             );
             return None;
         }

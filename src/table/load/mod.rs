@@ -7,6 +7,7 @@ mod flow;
 mod guards;
 mod messages;
 mod names;
+mod nested;
 mod rest;
 mod rules;
 mod scope;
@@ -22,10 +23,10 @@ use super::messages::MESSAGES;
 use super::model::{
     Allowed, Batch, Expose, Guards, LeaveBy, Limits, Model, Next, OnExhausted, Source, Stage, StageTable,
 };
-use super::problem::{CODES, TableError};
+use super::problem::TableError;
 use super::report::{Place, Report};
 use super::script::{Scripts, Text};
-use super::yaml::{self, Node};
+use super::yaml::Node;
 use indexmap::IndexMap;
 use std::sync::Arc;
 use survey::Survey;
@@ -66,32 +67,7 @@ impl StageTable {
         text: &str,
         include: &mut dyn FnMut(&str) -> Result<String, String>,
     ) -> Result<Self, TableError> {
-        let mut report = Report::new(file);
-        let root = yaml::read(text, 0, &mut report);
-        let Some(root) = root else {
-            return Err(failed(report));
-        };
-        let mut loader = Loader {
-            report,
-            scripts: Scripts::new(),
-            survey: Survey::default(),
-            include,
-            included: IndexMap::new(),
-            regexes: 0,
-            lines: text.trim_start_matches('\u{feff}').lines().collect(),
-            rule_places: Vec::new(),
-        };
-        let model = loader.table(&root);
-        let Loader { report, scripts, included, .. } = loader;
-        debug_assert!(report.codes().all(|code| CODES.binary_search(&code).is_ok()), "a code is not listed");
-        let warnings = report.finish()?;
-        let Some(mut model) = model else {
-            return Err(TableError { problems: warnings });
-        };
-        model.scripts = scripts;
-        model.source = Source { file: file.to_owned(), text: text.to_owned(), included };
-        model.warnings = warnings;
-        Ok(Self(Arc::new(model)))
+        nested::load_all(file, text, include)
     }
 
     /// Reads a table out of the bytes of `file`, as [`StageTable::parse_with`] does.
@@ -175,6 +151,12 @@ struct Loader<'i> {
     survey: Survey,
     include: &'i mut dyn FnMut(&str) -> Result<String, String>,
     included: IndexMap<String, String>,
+    /// The folder of the file, from that of the outermost table; empty or with `/` at its end.
+    folder: String,
+    /// How the outermost table is called by those beside it.
+    outermost: &'i str,
+    /// The files of nested runs.
+    wanted: Vec<String>,
     regexes: usize,
     /// The table's own lines, to point into expressions and texts.
     lines: Vec<&'i str>,
@@ -256,6 +238,7 @@ impl Model {
             batch: Batch::Partial,
             messages: Vec::new(),
             scripts: Scripts::new(),
+            nested: IndexMap::new(),
             source: Source::default(),
             warnings: Vec::new(),
         }

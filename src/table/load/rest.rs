@@ -28,6 +28,12 @@ impl Loader<'_> {
         if let Some(n) = fields.get("user_turns").and_then(|f| self.whole(f)) {
             limits.user_turns = n;
         }
+        if let Some(n) = fields.get("depth").and_then(|f| self.whole(f)) {
+            limits.depth = n;
+        }
+        if let Some(n) = fields.get("reentry").and_then(|f| self.whole(f)) {
+            limits.reentry = n;
+        }
         limits.max_calls = fields.get("max_calls").and_then(|f| self.whole(f));
         limits.max_tokens = fields.get("max_tokens").and_then(|f| self.whole(f)).map(u64::from);
         limits.max_cost_micros = fields.get("max_cost").and_then(|f| self.decimal(f)).and_then(Decimal::micros);

@@ -59,6 +59,7 @@ impl Loader<'_> {
         tool.idempotent = fields.get("idempotent").and_then(|f| self.switch(f)).unwrap_or_default();
         tool.commands = fields.get("commands").map(|f| self.texts(f));
         tool.aliases = fields.get("aliases").map(|f| self.aliases(f, &what, &tool.name, names)).unwrap_or_default();
+        tool.nested = self.nested_run(&fields, &what, &tool.name);
         self.polling(&fields, &mut tool, &what);
         self.bounded_write(&fields, &tool, entry, &what);
         tool
