@@ -48,6 +48,8 @@ pub trait Conditions<W> {
     fn holds(&mut self, core: &Core<W>, rule: RuleId) -> Truth;
     /// The values a `set` rule gives.
     fn values(&mut self, core: &Core<W>, rule: RuleId) -> Vec<(FactId, Option<Value>)>;
+    /// A check of the public order is about to be made; what it sees may be taken down for `explain`.
+    fn asks(&mut self, _core: &Core<W>, _check: Check) {}
     /// What the runs above this one say of a call of `tool` at a gate; nothing when this is the outermost.
     fn above(&mut self, gate: Gate, tool: &str) -> Option<(Check, Because)> {
         let _ = (gate, tool);
@@ -451,27 +453,33 @@ impl<W: Identities> Core<W> {
         conditions: &mut impl Conditions<W>,
     ) -> Result<Judgement, Judgement> {
         let refuse = |check, because| Err(Judgement::Refuse(check, because));
+        conditions.asks(self, Check::Ended);
         if (self.reply.closing && !mutant::on(Mutant::ClosingCallsRun)) || self.reply.facts.declined {
             return refuse(Check::Ended, Because::Itself);
         }
+        conditions.asks(self, Check::Malformed);
         let Some(identity) = call.identity else {
             return refuse(Check::Malformed, Because::Itself);
         };
+        conditions.asks(self, Check::UnknownTool);
         let tool = match call.what {
             None => return refuse(Check::UnknownTool, Because::Itself),
-            Some(Target::Advance) => return self.advance(cx),
+            Some(Target::Advance) => return self.advance(cx, conditions),
             Some(Target::Tool(tool)) => tool,
         };
         let name = cx.roster.name(tool);
+        conditions.asks(self, Check::NotAllowed);
         let last = mutant::on(Mutant::ForbiddenOnLastStep) && self.left(cx.table, self.stage) == 0;
         if !last && !self.stage_in(cx).is_some_and(|s| s.allowed.allows(&name)) && !self.move_by_call(cx, &name) {
             return refuse(Check::NotAllowed, Because::Itself);
         }
         let entry = cx.roster.entry(cx.table, tool);
+        conditions.asks(self, Check::Requires);
         let missing = self.missing(&entry.requires);
         if !missing.is_empty() {
             return refuse(Check::Requires, Because::Missing(missing));
         }
+        conditions.asks(self, Check::Deny);
         let unasked = mutant::on(Mutant::DenySkippedFromSecondCall) && self.reply.running > 0;
         let denies = |a: &Action| matches!(a, Action::Deny(_)) && !unasked;
         if let Some(rule) = self.call_rule(cx, &name, conditions, denies) {
@@ -480,6 +488,7 @@ impl<W: Identities> Core<W> {
         if let Some((check, because)) = conditions.above(Gate::Deny, &name) {
             return refuse(check, because);
         }
+        conditions.asks(self, Check::MaxCalls);
         if let Some(limit) = self.used_up(cx, tool) {
             return refuse(Check::MaxCalls, limit);
         }
@@ -487,10 +496,15 @@ impl<W: Identities> Core<W> {
             self.reply.out_of_calls |= matches!(&because, Because::Above { by, .. } if by == "run");
             return refuse(check, because);
         }
+        conditions.asks(self, Check::Conservative);
         self.conservative(cx, tool, &name)?;
         if let Some(nested) = &entry.nested {
+            conditions.asks(self, Check::Depth);
+            conditions.asks(self, Check::Reentry);
+            conditions.asks(self, Check::Grant);
             self.may_nest(cx, nested, &name)?;
         }
+        conditions.asks(self, Check::Duplicate);
         if let Some((_, first)) = self.reply.seen.iter().find(|(id, _)| *id == identity) {
             if entry.effect == Effect::Write {
                 return refuse(
@@ -502,7 +516,9 @@ impl<W: Identities> Core<W> {
                 return Err(Judgement::Share(*first));
             }
         }
+        conditions.asks(self, Check::Cycle);
         self.identity_guards(cx, call.no, identity, tool)?;
+        conditions.asks(self, Check::SameTool);
         let guards = self.stage_in(cx).map(|s| s.guards.same_tool);
         if let Some(guard) = guards
             && guard.mode != Mode::Off
@@ -513,6 +529,7 @@ impl<W: Identities> Core<W> {
             }
             self.notes.push(Note::GuardFired(Guard::SameTool, "refuse", true));
         }
+        conditions.asks(self, Check::CallsPerStep);
         if self.reply.withhold {
             return refuse(Check::CallsPerStep, Because::Withheld);
         }
@@ -520,6 +537,7 @@ impl<W: Identities> Core<W> {
         if self.reply.running >= most {
             return refuse(Check::CallsPerStep, Because::Limit("reply", most));
         }
+        conditions.asks(self, Check::Approval);
         if let Some(rule) = self.call_rule(cx, &name, conditions, |a| matches!(a, Action::Ask(_))) {
             return Ok(Judgement::Ask(Because::Rule(rule)));
         }
@@ -533,10 +551,12 @@ impl<W: Identities> Core<W> {
         Ok(Judgement::Run)
     }
 
-    fn advance(&mut self, cx: Context<'_>) -> Result<Judgement, Judgement> {
+    fn advance(&mut self, cx: Context<'_>, conditions: &mut impl Conditions<W>) -> Result<Judgement, Judgement> {
+        conditions.asks(self, Check::NotAllowed);
         let Some(stage) = self.stage_in(cx).filter(|s| s.leave_by.advance) else {
             return Err(Judgement::Refuse(Check::NotAllowed, Because::Itself));
         };
+        conditions.asks(self, Check::Requires);
         let missing = self.missing(&stage.requires);
         if !missing.is_empty() && !cx.observe {
             return Err(Judgement::Refuse(Check::Requires, Because::Missing(missing)));

@@ -7,6 +7,7 @@ mod carry;
 pub mod core;
 mod digest;
 pub mod event;
+pub mod explain;
 mod finish;
 mod frame;
 pub mod guard;

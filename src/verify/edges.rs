@@ -330,7 +330,11 @@ impl Plan {
                             to.core.reply.violation = state.core.reply.violation;
                         }
                         // The model might as well not have called.
-                        if broken.is_empty() && self.precision.calls.is_none() && to.core == state.core && to.may == state.may {
+                        if broken.is_empty()
+                            && self.precision.calls.is_none()
+                            && to.core == state.core
+                            && to.may == state.may
+                        {
                             return None;
                         }
                         return Some((what(None, None), to, broken));
@@ -537,9 +541,11 @@ impl Plan {
             return;
         }
         let mut ways = vec![reply.then];
-        ways.extend([(roll_back, Then::RollBack), (leave, Then::Leave), (close, Then::Close)].iter().filter_map(
-            |(may, then)| (*may && *then > reply.then).then_some(*then),
-        ));
+        ways.extend(
+            [(roll_back, Then::RollBack), (leave, Then::Leave), (close, Then::Close)]
+                .iter()
+                .filter_map(|(may, then)| (*may && *then > reply.then).then_some(*then)),
+        );
         let choice = if ways.len() > 1 { usize::from(tape.choose(u8::try_from(ways.len()).unwrap_or(1))) } else { 0 };
         if let Some(then) = ways.get(choice).filter(|then| **then > reply.then) {
             (reply.then, reply.then_by) = (*then, Some(Guard::NoProgress));

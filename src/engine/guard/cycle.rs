@@ -21,6 +21,14 @@ pub struct Ring {
     ladder: u8,
 }
 
+impl Ring {
+    /// Whether an identity is part of the circle last found, and whether that is refused.
+    pub(crate) fn holds(&self, identity: Identity) -> (bool, bool) {
+        let member = self.circle.contains(&identity);
+        (member, member && self.refused)
+    }
+}
+
 /// Refuses the members of a circle that went round often enough.
 pub fn look(ring: &mut Ring, call: &Seen, guard: CycleGuard) -> Look {
     if guard.mode == crate::table::model::Mode::Off || !ring.refused || !ring.circle.contains(&call.identity) {

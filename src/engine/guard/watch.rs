@@ -170,6 +170,17 @@ impl Identities for Watch {
 }
 
 impl Watch {
+    /// What is known of an identity that ran, and whether something else may have changed its answer since.
+    pub(crate) fn track(&self, identity: Identity) -> Option<(&Track, bool)> {
+        let track = self.tracks.get(&identity)?;
+        Some((track, self.changes.since(track.at, identity)))
+    }
+
+    /// Whether an identity is part of the circle last found, and whether that is refused.
+    pub(crate) fn in_circle(&self, identity: Identity) -> (bool, bool) {
+        self.ring.holds(identity)
+    }
+
     fn make_room(&mut self) {
         if self.tracks.len() >= MAX_IDENTITIES
             && let Some(oldest) = self.order.pop_front()
