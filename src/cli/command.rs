@@ -1,7 +1,7 @@
 //! The verbs and how each ends.
 
 use super::failure::Failure;
-use super::{audit, check, draw, exit, logs, new, out, replay, run, schema, test, verify};
+use super::{audit, check, draw, exit, explain, logs, new, out, replay, run, schema, test, verify};
 use clap::Parser as _;
 use std::process::ExitCode;
 
@@ -30,6 +30,7 @@ enum Verb {
     Test(test::Args),
     Verify(verify::Args),
     Replay(replay::Args),
+    Explain(explain::Args),
     Audit(audit::Args),
 }
 
@@ -68,6 +69,7 @@ impl Verb {
             Self::Test(args) => test::run(args),
             Self::Verify(args) => verify::run(args),
             Self::Replay(args) => replay::run(args),
+            Self::Explain(args) => explain::run(args),
             Self::Audit(args) => audit::run(args),
         }
     }

@@ -2,15 +2,15 @@
 
 use super::failure::Failure;
 use super::{exit, files, out};
-use crate::render::{Picture, draw, story};
-use crate::trace::Trace;
+use crate::render::{Picture, draw, html, story};
+use crate::trace::{Trace, explain};
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 
 /// How every trace begins.
 const TRACE_MARK: &[u8] = b"{\"stagekeeper_trace\"";
 
-/// Draws a table as a picture, or tells a trace as a story.
+/// Draws a table as a picture, or a trace as a page or a story.
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
     /// A stage table, or the trace of a run
@@ -33,6 +33,8 @@ enum Format {
     Svg,
     /// Boxes of text, 80 columns wide; of a trace: its story
     Text,
+    /// Of a trace: one page with every step, call and verdict, for a browser or a printer
+    Html,
 }
 
 impl Format {
@@ -41,37 +43,56 @@ impl Format {
             "mmd" | "mermaid" => Some(Self::Mermaid),
             "dot" | "gv" => Some(Self::Dot),
             "svg" => Some(Self::Svg),
+            "html" | "htm" => Some(Self::Html),
             _ => None,
         }
     }
 
-    fn picture(self) -> Picture {
+    fn picture(self) -> Option<Picture> {
         match self {
-            Self::Mermaid => Picture::Mermaid,
-            Self::Dot => Picture::Dot,
-            Self::Svg => Picture::Svg,
-            Self::Text => Picture::Text,
+            Self::Mermaid => Some(Picture::Mermaid),
+            Self::Dot => Some(Picture::Dot),
+            Self::Svg => Some(Picture::Svg),
+            Self::Text => Some(Picture::Text),
+            Self::Html => None,
         }
     }
 }
 
 pub(super) fn run(args: &Args) -> Result<u8, Failure> {
     let format = args.format.or_else(|| Format::of_ending(args.output.as_deref()?)).unwrap_or(Format::Text);
-    let drawn = if is_trace(&args.file)? {
-        if format != Format::Text {
-            return Err(Failure::usage("a trace is told as text only; leave `--format` out"));
+    let drawn = match (is_trace(&args.file)?, format, format.picture()) {
+        (true, Format::Text, _) => told(&read_trace(&args.file)?),
+        (true, Format::Html, _) => page(&read_trace(&args.file)?),
+        (true, ..) => return Err(Failure::usage("a trace is drawn as `html` or `text`")),
+        (false, _, Some(picture)) => draw(&files::load_or_say(&args.file)?, picture),
+        (false, _, None) => {
+            return Err(Failure::usage("a table is drawn as `mermaid`, `dot`, `svg` or `text`; `html` is for a trace"));
         }
-        let trace = read_trace(&args.file)?;
-        let told: Vec<_> = trace.inputs().into_iter().filter(|record| !super::run::time_alone(record)).collect();
-        story::story(&told)
-    } else {
-        draw(&files::load_or_say(&args.file)?, format.picture())
     };
     match &args.output {
         Some(path) => files::write(path, &drawn)?,
         None => out::data(&drawn)?,
     }
     Ok(exit::OK)
+}
+
+fn told(trace: &Trace) -> String {
+    let told: Vec<_> = trace.inputs().into_iter().filter(|record| !super::run::time_alone(record)).collect();
+    story::story(&told)
+}
+
+/// The page. What this version of the engine would judge otherwise is drawn as it was recorded, without its reasons.
+fn page(trace: &Trace) -> String {
+    let table = super::replay::recorded_table(trace).ok();
+    let explanations = table.as_ref().map(|table| explain(trace, table));
+    match &explanations {
+        Some(Ok(explanations)) => html::page(trace, table.as_ref(), explanations),
+        _ => {
+            out::say("note: this version of the engine cannot replay the trace, so the page does not say why\n");
+            html::page(trace, table.as_ref(), &[])
+        }
+    }
 }
 
 fn is_trace(path: &Path) -> Result<bool, Failure> {

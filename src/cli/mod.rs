@@ -6,6 +6,7 @@ mod check;
 mod command;
 mod draw;
 pub mod exit;
+mod explain;
 mod failure;
 #[expect(clippy::disallowed_methods, reason = "the command line is the edge that reads and writes files")]
 mod files;

@@ -1,9 +1,13 @@
-//! `stagekeeper new`: a commented table and a scenario to start from.
+//! `stagekeeper new`: a commented table and a scenario to start from, or both from a recorded run.
 
+use super::draw::read_trace;
 use super::failure::Failure;
+use super::replay::recorded_table;
 use super::{exit, files, out};
 use crate::table::StageTable;
-use std::path::PathBuf;
+use crate::testing::{Scenario, first_difference, first_table, scenario_of};
+use crate::trace::Trace;
+use std::path::{Path, PathBuf};
 
 const TABLE: &str = include_str!("new/table.yaml");
 const SCENARIO: &str = include_str!("new/scenario.yaml");
@@ -17,6 +21,12 @@ const LONGEST: usize = 64;
 pub(super) struct Args {
     /// The workflow's name: small letters, digits, `_` and `-`
     name: String,
+    /// Take the run of this trace: writes a scenario that plays the same, and its table
+    #[arg(long, value_name = "TRACE")]
+    from: Option<PathBuf>,
+    /// With --from: write a first table instead, with stages by the tools used and budgets by what was spent
+    #[arg(long, requires = "from")]
+    table: bool,
 }
 
 pub(super) fn run(args: &Args) -> Result<u8, Failure> {
@@ -28,16 +38,72 @@ pub(super) fn run(args: &Args) -> Result<u8, Failure> {
             out::visible(name)
         )));
     }
+    let files = match &args.from {
+        None => blank(name)?,
+        Some(trace) if args.table => table_from(&read_trace(trace)?, name)?,
+        Some(trace) => scenario_from(&read_trace(trace)?, name)?,
+    };
+    files::write_new(&files)?;
+    out::data(&files.iter().map(|(path, _)| format!("{}\n", path.display())).collect::<String>())?;
+    let verb = |path: &Path| if path.starts_with("tests") { "test" } else { "check" };
+    let next = files.iter().filter(|(path, _)| path.extension().is_some_and(|e| e == "yaml"));
+    let next: String = next.map(|(path, _)| format!("  stagekeeper {} {}\n", verb(path), path.display())).collect();
+    out::say(&format!("next: edit them, then\n{next}"));
+    Ok(exit::OK)
+}
+
+type Files = Vec<(PathBuf, String)>;
+
+fn stage_file(name: &str) -> PathBuf {
+    PathBuf::from("stages").join(format!("{name}.yaml"))
+}
+
+fn scenario_file(name: &str) -> PathBuf {
+    PathBuf::from("tests").join("scenarios").join(format!("{name}.yaml"))
+}
+
+fn blank(name: &str) -> Result<Files, Failure> {
     let table = TABLE.replace(PLACEHOLDER, name);
     StageTable::parse(&table).map_err(|e| Failure::usage(format!("`{name}` cannot be a name: {e}")))?;
-    let stages = PathBuf::from("stages").join(format!("{name}.yaml"));
-    let scenario = PathBuf::from("tests").join("scenarios").join(format!("{name}.yaml"));
-    files::write_new(&[(stages.clone(), table), (scenario.clone(), SCENARIO.replace(PLACEHOLDER, name))])?;
-    out::data(&format!("{}\n{}\n", stages.display(), scenario.display()))?;
-    out::say(&format!(
-        "next: edit them, then\n  stagekeeper check {}\n  stagekeeper test {}\n",
-        stages.display(),
-        scenario.display()
-    ));
-    Ok(exit::OK)
+    Ok(vec![(stage_file(name), table), (scenario_file(name), SCENARIO.replace(PLACEHOLDER, name))])
+}
+
+/// A first table; what was made is checked before it is written.
+fn table_from(trace: &Trace, name: &str) -> Result<Files, Failure> {
+    let table = first_table(trace, name, recorded_table(trace).ok().as_ref());
+    StageTable::parse(&table).map_err(|e| Failure::unexpected(format!("no table can be made of this run: {e}")))?;
+    Ok(vec![(stage_file(name), table)])
+}
+
+/// The scenario and, unless it stands where it stood, the recorded table with the files it includes.
+fn scenario_from(trace: &Trace, name: &str) -> Result<Files, Failure> {
+    let table = recorded_table(trace)?;
+    let recorded = &trace.header.table;
+    let stands = Path::new(&recorded.file).is_relative()
+        && files::load(Path::new(&recorded.file)).is_ok_and(|now| now.source == table.source);
+    let (path, mut files) = if stands {
+        (format!("../../{}", recorded.file), Files::new())
+    } else {
+        let included = recorded.included.iter().map(|(file, text)| (Path::new("stages").join(file), text.clone()));
+        (format!("../../stages/{name}.yaml"), included.chain([(stage_file(name), recorded.text.clone())]).collect())
+    };
+    let sentence = format!("what run {} did", trace.header.run);
+    let text = scenario_of(trace, &table, &sentence, &path);
+    say_if_other(trace, &table, &text)?;
+    files.push((scenario_file(name), text));
+    Ok(files)
+}
+
+/// Plays the scenario once; where it cannot play the same, that is said.
+fn say_if_other(trace: &Trace, table: &StageTable, text: &str) -> Result<(), Failure> {
+    let scenario = Scenario::parse(text, "scenario")
+        .map_err(|e| Failure::unexpected(format!("no scenario can be made of this run: {e}")))?;
+    let played = scenario.play(table).map_err(|e| Failure::unexpected(e.to_string()))?;
+    if let Some((n, ..)) = first_difference(trace, &played.records) {
+        out::say(&format!(
+            "note: from event {n} on the scenario plays otherwise than the run went; a scenario holds no token counts, no \
+             tools beside the table's, and no texts of time-outs\n"
+        ));
+    }
+    Ok(())
 }

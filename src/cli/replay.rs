@@ -52,7 +52,7 @@ fn again(trace: &Trace, format: Format) -> Result<u8, Failure> {
     Ok(if difference.is_some() { exit::DIFFERS } else { exit::OK })
 }
 
-fn recorded_table(trace: &Trace) -> Result<StageTable, Failure> {
+pub(super) fn recorded_table(trace: &Trace) -> Result<StageTable, Failure> {
     let recorded = &trace.header.table;
     let mut include =
         |name: &str| recorded.included.get(name).cloned().ok_or_else(|| "the trace does not hold this file".to_owned());

@@ -3,10 +3,12 @@
 use super::args::{fingerprint, identity};
 use super::core::{Because, Core, Judgement, Proposed, ReplyFacts, Target};
 use super::event::{Event, Judged};
+use super::explain::{Explained, Notebook};
 use super::frame::Frame;
 use super::guard::{Done, Identities, Noted, Telling, Then};
 use super::input::{CallNo, Finish, ProposedCall, Reply, Status, ToolResult};
 use super::life::Turn;
+use super::mutant::{self, Mutant};
 use super::nest::Under;
 use super::outcome::Outcome;
 use super::past::Ran;
@@ -198,7 +200,7 @@ impl Frame {
         let cx = self.cx();
         let mut scene = Scene::new(cx, &self.task, &self.assume);
         scene.call = Some((&looked.name, &looked.call.arguments));
-        judge(core, cx, looked, scene, above)
+        judge(core, cx, looked, scene, above).0
     }
 
     fn judge_one(&mut self, looked: Looked, above: &mut [Self]) {
@@ -206,8 +208,16 @@ impl Frame {
         let cx = super::core::Context { table, roster, observe: *observe };
         let mut scene = Scene::new(cx, task, assume);
         scene.call = Some((&looked.name, &looked.call.arguments));
-        let judgement = judge(core, cx, &looked, scene, above);
+        if self.explained.is_some() {
+            scene.notebook = Some(Notebook::of(looked.proposed, &looked.why_malformed));
+        }
+        let (judgement, notebook) = judge(core, cx, &looked, scene, above);
         let no = looked.proposed.no;
+        if let (Some(explained), Some(notebook)) = (&mut self.explained, notebook) {
+            let stage = table.stages.get(core.stage.index()).map_or_else(String::new, |s| s.name.to_string());
+            let file = table.source.file.clone();
+            explained.push(Explained { call: no, file, stage, checks: notebook.asked });
+        }
         if let Some(identity) = looked.proposed.identity {
             self.dup_tool_count += u32::from(self.core.watch.has_run(identity));
         }
@@ -465,6 +475,9 @@ impl Frame {
             if let Some(slot) = self.slots.get_mut(self.front) {
                 slot.state = State::Answered(Arc::clone(&text), error);
                 let (no, id, tool) = (slot.no, slot.call.id.clone(), slot.call.tool.clone());
+                if mutant::on(Mutant::DoubleAnswer) {
+                    self.transcript.tool(no, id.clone(), tool.clone(), Arc::clone(&text), error);
+                }
                 self.transcript.tool(no, id, tool, text, error);
             }
             self.front += 1;
@@ -631,16 +644,18 @@ fn judge(
     looked: &Looked,
     mut scene: Scene<'_>,
     above: &mut [Frame],
-) -> Judgement {
+) -> (Judgement, Option<Notebook>) {
     if above.is_empty() {
-        return core.judge(cx, &looked.proposed, &mut scene);
+        let judgement = core.judge(cx, &looked.proposed, &mut scene);
+        return (judgement, scene.notebook);
     }
     let mut under = Under { scene, above, args: &looked.call.arguments };
     let judgement = core.judge(cx, &looked.proposed, &mut under);
+    let notebook = under.scene.notebook.take();
     if matches!(judgement, Judgement::Run | Judgement::Ask(_)) {
         above.iter_mut().for_each(|f| f.count_below(&looked.name, true));
     }
-    judgement
+    (judgement, notebook)
 }
 
 fn answer_name(then: Then) -> &'static str {

@@ -7,6 +7,7 @@ use super::guard::same_tool::Streak;
 use super::guard::{Done, Fired, Guard, Identities, Look, Noted, Seen, Then, Watch, errors};
 use super::input::{CallNo, Usage};
 use super::life::Life;
+use super::mutant::{self, Mutant};
 use super::outcome::{LimitKind, Outcome};
 use super::past::{Past, Ran};
 use super::recursion::TooDeep;
@@ -47,6 +48,8 @@ pub trait Conditions<W> {
     fn holds(&mut self, core: &Core<W>, rule: RuleId) -> Truth;
     /// The values a `set` rule gives.
     fn values(&mut self, core: &Core<W>, rule: RuleId) -> Vec<(FactId, Option<Value>)>;
+    /// A check of the public order is about to be made; what it sees may be taken down for `explain`.
+    fn asks(&mut self, _core: &Core<W>, _check: Check) {}
     /// What the runs above this one say of a call of `tool` at a gate; nothing when this is the outermost.
     fn above(&mut self, gate: Gate, tool: &str) -> Option<(Check, Because)> {
         let _ = (gate, tool);
@@ -400,6 +403,9 @@ impl<W: Identities> Core<W> {
     }
 
     fn is_last_final_step(&self, table: &Model) -> bool {
+        if mutant::on(Mutant::LostReservedStep) {
+            return false;
+        }
         let Some(stage) = stage_of(table, self.stage) else { return true };
         let goes_elsewhere = matches!(stage.on_exhausted, OnExhausted::Stage(s) if self.left(table, s) > 0);
         stage.is_final() && self.left(table, self.stage) <= 1 && !goes_elsewhere
@@ -409,8 +415,9 @@ impl<W: Identities> Core<W> {
     pub fn begin_reply(&mut self, cx: Context<'_>, facts: ReplyFacts, conditions: &mut impl Conditions<W>) {
         self.reply = ReplyState { facts, closing: self.is_closing_request(cx.table), ..ReplyState::default() };
         self.steps += 1;
+        let free = mutant::on(Mutant::FreeSilence) && !facts.text && !facts.calls;
         if let Some(spent) = self.spent.get_mut(self.stage.index()) {
-            *spent += 1;
+            *spent += u32::from(!free);
         }
         self.tokens.0 = self.tokens.0.saturating_add(facts.usage.0);
         self.tokens.1 = self.tokens.1.saturating_add(facts.usage.1);
@@ -446,32 +453,42 @@ impl<W: Identities> Core<W> {
         conditions: &mut impl Conditions<W>,
     ) -> Result<Judgement, Judgement> {
         let refuse = |check, because| Err(Judgement::Refuse(check, because));
-        if self.reply.closing || self.reply.facts.declined {
+        conditions.asks(self, Check::Ended);
+        if (self.reply.closing && !mutant::on(Mutant::ClosingCallsRun)) || self.reply.facts.declined {
             return refuse(Check::Ended, Because::Itself);
         }
+        conditions.asks(self, Check::Malformed);
         let Some(identity) = call.identity else {
             return refuse(Check::Malformed, Because::Itself);
         };
+        conditions.asks(self, Check::UnknownTool);
         let tool = match call.what {
             None => return refuse(Check::UnknownTool, Because::Itself),
-            Some(Target::Advance) => return self.advance(cx),
+            Some(Target::Advance) => return self.advance(cx, conditions),
             Some(Target::Tool(tool)) => tool,
         };
         let name = cx.roster.name(tool);
-        if !self.stage_in(cx).is_some_and(|s| s.allowed.allows(&name)) && !self.move_by_call(cx, &name) {
+        conditions.asks(self, Check::NotAllowed);
+        let last = mutant::on(Mutant::ForbiddenOnLastStep) && self.left(cx.table, self.stage) == 0;
+        if !last && !self.stage_in(cx).is_some_and(|s| s.allowed.allows(&name)) && !self.move_by_call(cx, &name) {
             return refuse(Check::NotAllowed, Because::Itself);
         }
         let entry = cx.roster.entry(cx.table, tool);
+        conditions.asks(self, Check::Requires);
         let missing = self.missing(&entry.requires);
         if !missing.is_empty() {
             return refuse(Check::Requires, Because::Missing(missing));
         }
-        if let Some(rule) = self.call_rule(cx, &name, conditions, |a| matches!(a, Action::Deny(_))) {
+        conditions.asks(self, Check::Deny);
+        let unasked = mutant::on(Mutant::DenySkippedFromSecondCall) && self.reply.running > 0;
+        let denies = |a: &Action| matches!(a, Action::Deny(_)) && !unasked;
+        if let Some(rule) = self.call_rule(cx, &name, conditions, denies) {
             return refuse(Check::Deny, Because::Rule(rule));
         }
         if let Some((check, because)) = conditions.above(Gate::Deny, &name) {
             return refuse(check, because);
         }
+        conditions.asks(self, Check::MaxCalls);
         if let Some(limit) = self.used_up(cx, tool) {
             return refuse(Check::MaxCalls, limit);
         }
@@ -479,10 +496,15 @@ impl<W: Identities> Core<W> {
             self.reply.out_of_calls |= matches!(&because, Because::Above { by, .. } if by == "run");
             return refuse(check, because);
         }
+        conditions.asks(self, Check::Conservative);
         self.conservative(cx, tool, &name)?;
         if let Some(nested) = &entry.nested {
+            conditions.asks(self, Check::Depth);
+            conditions.asks(self, Check::Reentry);
+            conditions.asks(self, Check::Grant);
             self.may_nest(cx, nested, &name)?;
         }
+        conditions.asks(self, Check::Duplicate);
         if let Some((_, first)) = self.reply.seen.iter().find(|(id, _)| *id == identity) {
             if entry.effect == Effect::Write {
                 return refuse(
@@ -494,7 +516,9 @@ impl<W: Identities> Core<W> {
                 return Err(Judgement::Share(*first));
             }
         }
+        conditions.asks(self, Check::Cycle);
         self.identity_guards(cx, call.no, identity, tool)?;
+        conditions.asks(self, Check::SameTool);
         let guards = self.stage_in(cx).map(|s| s.guards.same_tool);
         if let Some(guard) = guards
             && guard.mode != Mode::Off
@@ -505,6 +529,7 @@ impl<W: Identities> Core<W> {
             }
             self.notes.push(Note::GuardFired(Guard::SameTool, "refuse", true));
         }
+        conditions.asks(self, Check::CallsPerStep);
         if self.reply.withhold {
             return refuse(Check::CallsPerStep, Because::Withheld);
         }
@@ -512,10 +537,11 @@ impl<W: Identities> Core<W> {
         if self.reply.running >= most {
             return refuse(Check::CallsPerStep, Because::Limit("reply", most));
         }
+        conditions.asks(self, Check::Approval);
         if let Some(rule) = self.call_rule(cx, &name, conditions, |a| matches!(a, Action::Ask(_))) {
             return Ok(Judgement::Ask(Because::Rule(rule)));
         }
-        if entry.approval {
+        if entry.approval && !(mutant::on(Mutant::ApprovalSkipped) && self.rollbacks > 0) {
             return Ok(Judgement::Ask(Because::Itself));
         }
         if let Some((_, because)) = conditions.above(Gate::Ask, &name) {
@@ -525,10 +551,12 @@ impl<W: Identities> Core<W> {
         Ok(Judgement::Run)
     }
 
-    fn advance(&mut self, cx: Context<'_>) -> Result<Judgement, Judgement> {
+    fn advance(&mut self, cx: Context<'_>, conditions: &mut impl Conditions<W>) -> Result<Judgement, Judgement> {
+        conditions.asks(self, Check::NotAllowed);
         let Some(stage) = self.stage_in(cx).filter(|s| s.leave_by.advance) else {
             return Err(Judgement::Refuse(Check::NotAllowed, Because::Itself));
         };
+        conditions.asks(self, Check::Requires);
         let missing = self.missing(&stage.requires);
         if !missing.is_empty() && !cx.observe {
             return Err(Judgement::Refuse(Check::Requires, Because::Missing(missing)));
@@ -539,7 +567,7 @@ impl<W: Identities> Core<W> {
     pub(super) fn used_up(&mut self, cx: Context<'_>, tool: ToolIdx) -> Option<Because> {
         let entry = cx.roster.entry(cx.table, tool);
         if let Some(most) = entry.max_calls
-            && self.tool(tool).runs >= most
+            && self.tool(tool).runs >= most + u32::from(mutant::on(Mutant::OffByOneCalls))
         {
             return Some(Because::Limit("tool", most));
         }
@@ -689,6 +717,12 @@ impl<W: Identities> Core<W> {
         let mut noted = self.note(cx, seen, done);
         if let Some(ran) = ran {
             self.past.ran(ran);
+        }
+        if mutant::on(Mutant::FailedCallsRefunded)
+            && done.failed
+            && let Some(state) = self.tool_mut(tool)
+        {
+            state.runs = state.runs.saturating_sub(1);
         }
         if done.failed {
             noted.fired.extend(self.failed(cx, tool));
@@ -881,7 +915,7 @@ impl<W: Identities> Core<W> {
         if stage == self.stage {
             return Some("the run is in that stage already");
         }
-        if self.left(cx.table, stage) == 0 {
+        if self.left(cx.table, stage) == 0 && !mutant::on(Mutant::GotoIntoSpent) {
             return Some("that stage has no steps left");
         }
         self.reply.goto = Some((stage, id));
@@ -889,7 +923,7 @@ impl<W: Identities> Core<W> {
     }
 
     fn extend(&mut self, stage: StageId, steps: u32, id: RuleId) -> Option<&'static str> {
-        if self.extended.contains(&id) {
+        if self.extended.contains(&id) && !mutant::on(Mutant::UnboundedExtension) {
             return Some("it widened the budget already");
         }
         self.extended.push(id);
@@ -919,7 +953,7 @@ impl<W: Identities> Core<W> {
                 Next::Stage(to) => to,
             };
             let Some(stage) = stage_of(cx.table, to) else { return false };
-            let spent = self.left(cx.table, to) == 0;
+            let spent = self.left(cx.table, to) == 0 && !mutant::on(Mutant::LeaveByCallIntoSpent);
             if !spent && !stage.allowed.is_none() {
                 if stage.approval || !stage.allowed.allows(tool) {
                     return false;

@@ -88,6 +88,8 @@ pub(super) struct Frame {
     pub dup_tool_count: u32,
     pub uses_past: bool,
     pub events: Vec<Event>,
+    /// What was asked of each call, when somebody wants to know.
+    pub explained: Option<Vec<super::explain::Explained>>,
 }
 
 impl Frame {
@@ -148,6 +150,7 @@ impl Frame {
             dup_tool_count: 0,
             uses_past,
             events: Vec::new(),
+            explained: None,
             table,
         }
     }

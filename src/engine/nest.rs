@@ -82,7 +82,7 @@ impl Session {
 
     /// Takes the events of all runs, the outermost first, and gives back what was counted above and will not run.
     pub(super) fn collect(&mut self) {
-        let Self { above, top, events, .. } = self;
+        let Self { above, top, events, explained, .. } = self;
         for at in 0..=above.len() {
             let (outer, inner) = above.split_at_mut(at);
             let frame = inner.first_mut().unwrap_or(top);
@@ -90,6 +90,9 @@ impl Session {
                 outer.iter_mut().for_each(|f| f.count_below(&tool, false));
             }
             events.append(&mut frame.events);
+            if let Some((all, some)) = explained.as_mut().zip(frame.explained.as_mut()) {
+                all.append(some);
+            }
         }
     }
 
@@ -121,6 +124,7 @@ impl Session {
             inside: Some(Inside { call, tool, description, spend: nested.spend }),
             table,
         });
+        child.explained = self.explained.as_ref().map(|_| Vec::new());
         child.core.bound = Some(Box::new(bound));
         let known = self.host_facts.iter();
         child.open(known.filter_map(|(name, value)| Some((name.clone(), value.clone()?))).collect());
@@ -334,6 +338,10 @@ impl Conditions<Watch> for Under<'_, '_> {
 
     fn values(&mut self, core: &Core<Watch>, rule: RuleId) -> Vec<(FactId, Option<serde_json::Value>)> {
         self.scene.values(core, rule)
+    }
+
+    fn asks(&mut self, core: &Core<Watch>, check: Check) {
+        self.scene.asks(core, check);
     }
 
     fn above(&mut self, gate: Gate, tool: &str) -> Option<(Check, Because)> {

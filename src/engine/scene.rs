@@ -3,6 +3,7 @@
 use super::core::{Conditions, Context, Core, Truth};
 use super::guard::Watch;
 use super::past::{Ran, matching};
+use super::verdict::Check;
 use crate::table::model::{Action, FactDecl, FactFrom, FactValue, Keep};
 use crate::table::script::Condition;
 use crate::table::{FactId, RuleId};
@@ -38,6 +39,8 @@ pub struct Scene<'a> {
     pub reply: Option<(&'a str, usize)>,
     /// Conditions that a scenario fixes.
     pub assume: &'a [(RuleId, bool)],
+    /// Takes down what is asked, for `explain`.
+    pub(super) notebook: Option<super::explain::Notebook>,
     made: OnceCell<Value>,
 }
 
@@ -45,7 +48,7 @@ impl<'a> Scene<'a> {
     /// A scene without call, result and reply.
     #[must_use]
     pub fn new(cx: Context<'a>, task: &'a str, assume: &'a [(RuleId, bool)]) -> Self {
-        Self { cx, task, call: None, result: None, reply: None, assume, made: OnceCell::new() }
+        Self { cx, task, call: None, result: None, reply: None, assume, notebook: None, made: OnceCell::new() }
     }
 
     fn context(&self, core: &Core<Watch>) -> Value {
@@ -68,6 +71,20 @@ impl<'a> Scene<'a> {
     /// What could not be evaluated.
     pub fn eval(&self, core: &Core<Watch>, condition: &Condition) -> Result<Value, String> {
         self.cx.table.scripts.eval(condition, self.context(core)).map_err(|e| e.message)
+    }
+
+    fn truth(&self, core: &Core<Watch>, rule: RuleId) -> Truth {
+        if let Some((_, fixed)) = self.assume.iter().find(|(id, _)| *id == rule) {
+            return if *fixed { Truth::Yes } else { Truth::No };
+        }
+        let Some(when) = self.cx.table.rules.get(rule.index()).and_then(|r| r.when.as_ref()) else {
+            return Truth::Yes;
+        };
+        match self.eval(core, when) {
+            Ok(value) if value.is_true() => Truth::Yes,
+            Ok(_) => Truth::No,
+            Err(_) => Truth::Failed,
+        }
     }
 
     /// Whether an expression holds; one that fails does not.
@@ -133,19 +150,18 @@ pub fn facts(cx: Context<'_>) -> impl Iterator<Item = (FactId, &FactDecl)> {
 
 impl Conditions<Watch> for Scene<'_> {
     fn holds(&mut self, core: &Core<Watch>, rule: RuleId) -> Truth {
-        if let Some((_, fixed)) = self.assume.iter().find(|(id, _)| *id == rule) {
-            return if *fixed { Truth::Yes } else { Truth::No };
+        let truth = self.truth(core, rule);
+        if let Some(notebook) = &mut self.notebook {
+            notebook.rule(self.cx, rule, truth);
         }
-        let Some(when) = self.cx.table.rules.get(rule.index()).and_then(|r| r.when.as_ref()) else {
-            return Truth::Yes;
-        };
-        match self.eval(core, when) {
-            Ok(value) if value.is_true() => Truth::Yes,
-            Ok(_) => Truth::No,
-            Err(_) => Truth::Failed,
-        }
+        truth
     }
 
+    fn asks(&mut self, core: &Core<Watch>, check: Check) {
+        if let Some(notebook) = &mut self.notebook {
+            notebook.asks(self.cx, core, check);
+        }
+    }
     fn values(&mut self, core: &Core<Watch>, rule: RuleId) -> Vec<(FactId, Option<serde_json::Value>)> {
         let Some(Action::Set(set)) = self.cx.table.rules.get(rule.index()).map(|r| &r.action) else {
             return Vec::new();

@@ -3,6 +3,7 @@
 //! A session holds the run and the nested runs under way, each a frame: one is active, the others wait for it above.
 
 use super::event::Event;
+use super::explain::Explained;
 use super::frame::Frame;
 use super::input::{CallNo, Input, Reply, ToolResult};
 use super::outcome::Outcome;
@@ -69,6 +70,8 @@ pub struct Session {
     tree_ceiling: u64,
     run: String,
     pub(super) events: Vec<Event>,
+    /// What was asked of each call, when somebody wants to know.
+    pub(super) explained: Option<Vec<Explained>>,
     records: Option<Vec<Record>>,
 }
 
@@ -105,6 +108,7 @@ impl Session {
             tree_ceiling: super::tree::ceiling(&made.table),
             run: made.run,
             events: vec![Event::RunStarted { workflow: made.table.workflow.clone(), ceiling }],
+            explained: None,
             records: made.record.then(Vec::new),
         };
         session.top.open(made.facts);
@@ -342,6 +346,19 @@ impl Session {
         self.records.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
+    /// Takes down from now on what each check sees of each call, for [`Session::take_explained`].
+    pub fn explain(&mut self) {
+        self.explained.get_or_insert_default();
+        self.frames_mut().for_each(|frame| {
+            frame.explained.get_or_insert_default();
+        });
+    }
+
+    /// The checks made since the last call of this, when [`Session::explain`] was called.
+    pub fn take_explained(&mut self) -> Vec<Explained> {
+        self.explained.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
     /// What the table says of a tool; the defaults when it says nothing.
     #[must_use]
     pub fn tool_entry(&self, tool: &str) -> &ToolEntry {
@@ -365,6 +382,12 @@ impl Session {
         scene.call = Some((&slot.name, &slot.call.arguments));
         scene.result = Some(super::answer::seen(result));
         Some(scene.is_so(&frame.core, until))
+    }
+
+    /// What decides; for proofs.
+    #[cfg(test)]
+    pub(crate) fn core(&self) -> &super::core::Core<super::guard::Watch> {
+        &self.root().core
     }
 
     /// The table of the run; of the outermost, where runs are nested.

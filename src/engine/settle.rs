@@ -6,6 +6,7 @@
 use super::core::{Closing, Context, Core, stage_of};
 use super::guard::{Guard, Identities, Then, violations};
 use super::life::Turn;
+use super::mutant::{self, Mutant};
 use super::outcome::{LimitKind, Outcome};
 use crate::table::model::{Mode, Next, OnExhausted};
 use crate::table::{RuleId, StageId};
@@ -394,6 +395,9 @@ impl<W: Identities> Core<W> {
         let gated = matches!(by, By::Guard(_)) && !self.missing(&stage.requires).is_empty();
         let to = match stage.on_exhausted {
             OnExhausted::Stage(to) if self.left(cx.table, to) > 0 && to != self.stage => Path::To(to),
+            OnExhausted::End if mutant::on(Mutant::RequiresIgnoredOnExhaustion) => {
+                self.follow(cx, self.stage, stage.next)
+            }
             OnExhausted::End | OnExhausted::Stage(_) => Path::End,
             OnExhausted::Next | OnExhausted::RetryFresh if gated || stage.is_final() => Path::End,
             OnExhausted::Next | OnExhausted::RetryFresh => self.follow(cx, self.stage, stage.next),
@@ -410,7 +414,7 @@ impl<W: Identities> Core<W> {
     fn look_at_budget(&mut self, cx: Context<'_>, moves: &mut Vec<Move>) {
         let Some(stage) = self.stage_in(cx) else { return };
         let left = self.left(cx.table, self.stage);
-        if left == 0 {
+        if left == 0 && !mutant::on(Mutant::OffByOneBudget) {
             return self.spend(cx, By::Exhausted, moves);
         }
         if left > 1 {
@@ -430,6 +434,11 @@ impl<W: Identities> Core<W> {
 
     fn roll_back(&mut self, guard: Guard, moves: &mut Vec<Move>) {
         self.rollbacks += 1;
+        if mutant::on(Mutant::RefundingRollback)
+            && let Some(spent) = self.spent.get_mut(self.stage.index())
+        {
+            *spent -= 1;
+        }
         self.violations_in_a_row = 0;
         moves.push(Move::RolledBack(guard));
     }

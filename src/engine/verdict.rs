@@ -117,6 +117,26 @@ pub enum Check {
 }
 
 impl Check {
+    /// The public order, with the number each check has there; a call that passes all of them is run (14).
+    pub const ORDER: [(u8, Self); 16] = [
+        (1, Self::Ended),
+        (2, Self::Malformed),
+        (3, Self::UnknownTool),
+        (4, Self::NotAllowed),
+        (5, Self::Requires),
+        (5, Self::Deny),
+        (6, Self::MaxCalls),
+        (7, Self::Conservative),
+        (8, Self::Depth),
+        (8, Self::Reentry),
+        (8, Self::Grant),
+        (9, Self::Duplicate),
+        (10, Self::Cycle),
+        (11, Self::SameTool),
+        (12, Self::CallsPerStep),
+        (13, Self::Approval),
+    ];
+
     /// The name in traces and JSON.
     #[must_use]
     pub fn as_str(self) -> &'static str {

@@ -2,6 +2,8 @@
 
 pub mod draw;
 pub mod effective;
+pub mod explain;
+pub mod html;
 pub mod problems;
 pub mod story;
 

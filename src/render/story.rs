@@ -5,7 +5,7 @@
 //! ```
 
 mod line;
-mod words;
+pub(in crate::render) mod words;
 
 use crate::engine::event::{EnteredBy, Event, Judged};
 use crate::engine::input::{CallNo, Input, ProposedCall, ToolResult};

@@ -120,6 +120,8 @@ pub struct ToolEntry {
     pub(crate) every_ms: Option<u64>,
     pub(crate) until: Option<Condition>,
     pub(crate) commands: Option<Vec<String>>,
+    /// Line of its name in the file, from 1; 0 when the catalogue does not name it.
+    pub(crate) line: usize,
     pub(crate) nested: Option<NestedRun>,
 }
 
@@ -144,6 +146,7 @@ impl ToolEntry {
             every_ms: None,
             until: None,
             commands: None,
+            line: 0,
             nested: None,
         }
     }

@@ -2,6 +2,7 @@
 
 mod entries;
 mod expect;
+mod from_trace;
 mod play;
 mod reader;
 pub mod report;
@@ -11,6 +12,7 @@ pub mod snapshot;
 
 pub use crate::render::story::story;
 pub use expect::Expect;
+pub use from_trace::{first_difference, first_table, scenario_of};
 pub use play::{Line, Played, play};
 pub use scenario::{Scenario, TableSource};
 pub use script::{

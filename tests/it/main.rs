@@ -19,6 +19,8 @@ mod clean;
 mod cli;
 mod docs;
 mod draw;
+mod from_trace;
+mod html;
 mod laws;
 #[cfg(feature = "run")]
 mod matrix;

@@ -5,6 +5,7 @@ use super::no_progress::Stale;
 use super::{Done, Fired, Guard, Identities, Look, Noted, Seen, Then, cycle, duplicate, no_progress};
 use crate::engine::args::Identity;
 use crate::engine::input::CallNo;
+use crate::engine::mutant::{self, Mutant};
 use crate::table::model::{Effect, Guards, Mode};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -59,7 +60,7 @@ impl Changes {
     fn note(&mut self, call: &Seen, done: &Done) {
         self.clock += 1;
         let changes = matches!(call.effect, Effect::Write | Effect::Stateful) && (!done.failed || done.unknown);
-        if !changes {
+        if !changes || mutant::on(Mutant::WriteKeepsMemory) {
             return;
         }
         if call.effect == Effect::Write && !done.failed {
@@ -169,6 +170,17 @@ impl Identities for Watch {
 }
 
 impl Watch {
+    /// What is known of an identity that ran, and whether something else may have changed its answer since.
+    pub(crate) fn track(&self, identity: Identity) -> Option<(&Track, bool)> {
+        let track = self.tracks.get(&identity)?;
+        Some((track, self.changes.since(track.at, identity)))
+    }
+
+    /// Whether an identity is part of the circle last found, and whether that is refused.
+    pub(crate) fn in_circle(&self, identity: Identity) -> (bool, bool) {
+        self.ring.holds(identity)
+    }
+
     fn make_room(&mut self) {
         if self.tracks.len() >= MAX_IDENTITIES
             && let Some(oldest) = self.order.pop_front()

@@ -11,12 +11,12 @@ const LOOKED_AT: usize = 4096;
 const ARGUMENT: usize = 24;
 
 /// Characters, which is what a column counts here.
-pub(super) fn width(text: &str) -> usize {
+pub(in crate::render) fn width(text: &str) -> usize {
     text.chars().count()
 }
 
 /// At most `most` characters, the last one `…` when something was cut.
-pub(super) fn cut(text: &str, most: usize) -> String {
+pub(in crate::render) fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         None => text.to_owned(),
         Some(_) => text.chars().take(most.saturating_sub(1)).chain(['…']).collect(),
@@ -24,7 +24,7 @@ pub(super) fn cut(text: &str, most: usize) -> String {
 }
 
 /// On one line: runs of white space become one blank, control characters become `·`.
-pub(super) fn clean(text: &str) -> String {
+pub(in crate::render) fn clean(text: &str) -> String {
     squeeze(text).trim().to_owned()
 }
 
@@ -49,12 +49,12 @@ fn is_format(c: char) -> bool {
 }
 
 /// In quotation marks, shortened.
-pub(super) fn quoted(text: &str, most: usize) -> String {
+pub(in crate::render) fn quoted(text: &str, most: usize) -> String {
     format!("\"{}\"", cut(&clean(text), most))
 }
 
 /// `(path="src", n=3)`: the arguments as written, each shortened; raw text when they are no JSON object.
-pub(super) fn arguments(raw: &str) -> String {
+pub(in crate::render) fn arguments(raw: &str) -> String {
     if raw.trim().is_empty() {
         return "()".to_owned();
     }
@@ -107,7 +107,13 @@ fn split(text: &str, by: char) -> Vec<&str> {
 }
 
 /// What a call came back with.
-pub(super) fn result(result: &ToolResult, failed: bool, chars: usize, cut_to: Option<usize>, same: bool) -> String {
+pub(in crate::render) fn result(
+    result: &ToolResult,
+    failed: bool,
+    chars: usize,
+    cut_to: Option<usize>,
+    same: bool,
+) -> String {
     let mut said = match result.status {
         _ if clean(&result.text).is_empty() => "-> (empty)".to_owned(),
         Status::Unknown => format!("-> unknown: {}", quoted(&result.text, super::TEXT)),
@@ -124,7 +130,7 @@ pub(super) fn result(result: &ToolResult, failed: bool, chars: usize, cut_to: Op
 }
 
 /// Why a call was refused, in a few words.
-pub(super) fn refusal(check: Check, by: Option<&str>, stage: &str) -> String {
+pub(in crate::render) fn refusal(check: Check, by: Option<&str>, stage: &str) -> String {
     let by = by.filter(|by| *by != check.as_str()).map(clean).unwrap_or_default();
     let named = |what: &str| if by.is_empty() { what.to_owned() } else { format!("{what} ({by})") };
     match check {
@@ -148,7 +154,7 @@ pub(super) fn refusal(check: Check, by: Option<&str>, stage: &str) -> String {
 }
 
 /// How a stage came to be entered.
-pub(super) fn entered_by(by: &EnteredBy) -> String {
+pub(in crate::render) fn entered_by(by: &EnteredBy) -> String {
     match by {
         EnteredBy::Start => "the run starts".to_owned(),
         EnteredBy::Answer => "the stage before was answered".to_owned(),
@@ -163,7 +169,7 @@ pub(super) fn entered_by(by: &EnteredBy) -> String {
 }
 
 /// Which limit closed the run, in brackets.
-pub(super) fn limit(limit: &Limit) -> String {
+pub(in crate::render) fn limit(limit: &Limit) -> String {
     let Limit { kind, stage, used, of } = limit;
     let what = match kind {
         LimitKind::Stage => format!("steps of {}", clean(stage)),
@@ -179,17 +185,17 @@ pub(super) fn limit(limit: &Limit) -> String {
 }
 
 /// `3 steps`, `1 step`.
-pub(super) fn steps(n: u32) -> String {
+pub(in crate::render) fn steps(n: u32) -> String {
     format!("{n} {}", plural("step", n))
 }
 
 /// The noun, with an `s` unless there is one.
-pub(super) fn plural(noun: &str, n: u32) -> String {
+pub(in crate::render) fn plural(noun: &str, n: u32) -> String {
     format!("{noun}{}", if n == 1 { "" } else { "s" })
 }
 
 /// `2h 30m`, `90s` as `1m 30s`, `1500ms`.
-pub(super) fn duration(ms: u64) -> String {
+pub(in crate::render) fn duration(ms: u64) -> String {
     if ms == 0 || !ms.is_multiple_of(1000) {
         return format!("{ms}ms");
     }

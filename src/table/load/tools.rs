@@ -34,7 +34,8 @@ impl Loader<'_> {
 
     fn tool<'n>(&mut self, entry: &'n Entry, names: &mut HashMap<&'n str, u32>) -> ToolEntry {
         self.good_name(&entry.key, entry.place, Named::ToolPattern);
-        let mut tool = ToolEntry { name: NamePattern::new(&entry.key), ..ToolEntry::undeclared() };
+        let line = entry.place.line as usize;
+        let mut tool = ToolEntry { name: NamePattern::new(&entry.key), line, ..ToolEntry::undeclared() };
         let what = format!("the tool {}", quoted(&entry.key));
         let Some(fields) = self.object_at(&entry.value, &keys::TOOL, &what, entry.place) else {
             return tool;
