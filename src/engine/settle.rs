@@ -42,7 +42,7 @@ pub enum Move {
     /// A stage was entered.
     Entered(StageId, By),
     /// Back to the checkpoint.
-    RolledBack(Guard),
+    RolledBack(Guard, StageId),
     /// The view becomes the checkpoint and the last result.
     Fresh,
     /// All but the last results leave the view.
@@ -440,7 +440,7 @@ impl<W: Identities> Core<W> {
             *spent -= 1;
         }
         self.violations_in_a_row = 0;
-        moves.push(Move::RolledBack(guard));
+        moves.push(Move::RolledBack(guard, self.stage));
     }
 
     /// Closes the run: the final stage that `next` leads to is entered for one request, if it has a step left.
