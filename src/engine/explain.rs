@@ -292,7 +292,9 @@ impl<'a> Look<'a> {
         let Some((_, entry)) = self.tool() else { return (Vec::new(), None) };
         let Some(nested) = &entry.nested else { return (Vec::new(), None) };
         let said = match (check, &self.core.bound) {
-            (Check::Grant, _) => saw("steps left in the stage", self.core.left(self.cx.table, self.core.stage).to_string()),
+            (Check::Grant, _) => {
+                saw("steps left in the stage", self.core.left(self.cx.table, self.core.stage).to_string())
+            }
             (_, Some(bound)) => saw("the chain of nested runs", bound.chain.join(", ")),
             (_, None) => saw("the chain of nested runs", "none"),
         };

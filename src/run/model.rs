@@ -87,6 +87,14 @@ pub trait Asker: Send {
     fn user<'a>(&'a mut self, text: &'a str) -> Answer<'a, Option<String>>;
 }
 
+/// Who wants to know of the process groups that tools run in, to end those that a killed run leaves.
+pub trait Groups: Send + Sync {
+    /// A group began, led by the process of that id.
+    fn began(&self, id: i32);
+    /// It ended.
+    fn ended(&self, id: i32);
+}
+
 /// Why a record could not be kept.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
@@ -99,4 +107,12 @@ pub trait TraceSink: Send {
     /// # Errors
     /// When it cannot be kept: the run stops before acting on it.
     fn write(&mut self, record: &Record) -> Result<(), SinkError>;
+    /// Notes calls that are about to run, so that a resumed run knows which were never begun.
+    ///
+    /// # Errors
+    /// When it cannot be kept: the calls are not run.
+    fn intends(&mut self, calls: &[CallNo]) -> Result<(), SinkError> {
+        let _ = calls;
+        Ok(())
+    }
 }
