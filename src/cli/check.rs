@@ -131,6 +131,7 @@ struct Line<'a> {
     #[serde(flatten)]
     bounds: Option<Bounds>,
     /// Replies with all nested runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
     tree: Option<u64>,
     problems: &'a [Problem],
 }

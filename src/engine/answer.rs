@@ -8,6 +8,7 @@ use super::frame::Frame;
 use super::guard::{Done, Identities, Noted, Telling, Then};
 use super::input::{CallNo, Finish, ProposedCall, Reply, Status, ToolResult};
 use super::life::Turn;
+use super::mutant::{self, Mutant};
 use super::nest::Under;
 use super::outcome::Outcome;
 use super::past::Ran;
@@ -474,6 +475,9 @@ impl Frame {
             if let Some(slot) = self.slots.get_mut(self.front) {
                 slot.state = State::Answered(Arc::clone(&text), error);
                 let (no, id, tool) = (slot.no, slot.call.id.clone(), slot.call.tool.clone());
+                if mutant::on(Mutant::DoubleAnswer) {
+                    self.transcript.tool(no, id.clone(), tool.clone(), Arc::clone(&text), error);
+                }
                 self.transcript.tool(no, id, tool, text, error);
             }
             self.front += 1;

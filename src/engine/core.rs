@@ -7,6 +7,7 @@ use super::guard::same_tool::Streak;
 use super::guard::{Done, Fired, Guard, Identities, Look, Noted, Seen, Then, Watch, errors};
 use super::input::{CallNo, Usage};
 use super::life::Life;
+use super::mutant::{self, Mutant};
 use super::outcome::{LimitKind, Outcome};
 use super::past::{Past, Ran};
 use super::recursion::TooDeep;
@@ -405,6 +406,9 @@ impl<W: Identities> Core<W> {
     }
 
     fn is_last_final_step(&self, table: &Model) -> bool {
+        if mutant::on(Mutant::LostReservedStep) {
+            return false;
+        }
         let Some(stage) = stage_of(table, self.stage) else { return true };
         let goes_elsewhere = matches!(stage.on_exhausted, OnExhausted::Stage(s) if self.left(table, s) > 0);
         stage.is_final() && self.left(table, self.stage) <= 1 && !goes_elsewhere
@@ -414,8 +418,9 @@ impl<W: Identities> Core<W> {
     pub fn begin_reply(&mut self, cx: Context<'_>, facts: ReplyFacts, conditions: &mut impl Conditions<W>) {
         self.reply = ReplyState { facts, closing: self.is_closing_request(cx.table), ..ReplyState::default() };
         self.steps += 1;
+        let free = mutant::on(Mutant::FreeSilence) && !facts.text && !facts.calls;
         if let Some(spent) = self.spent.get_mut(self.stage.index()) {
-            *spent += 1;
+            *spent += u32::from(!free);
         }
         self.tokens.0 = self.tokens.0.saturating_add(facts.usage.0);
         self.tokens.1 = self.tokens.1.saturating_add(facts.usage.1);
@@ -452,7 +457,7 @@ impl<W: Identities> Core<W> {
     ) -> Result<Judgement, Judgement> {
         let refuse = |check, because| Err(Judgement::Refuse(check, because));
         conditions.asks(self, Check::Ended);
-        if self.reply.closing || self.reply.facts.declined {
+        if (self.reply.closing && !mutant::on(Mutant::ClosingCallsRun)) || self.reply.facts.declined {
             return refuse(Check::Ended, Because::Itself);
         }
         conditions.asks(self, Check::Malformed);
@@ -467,7 +472,8 @@ impl<W: Identities> Core<W> {
         };
         let name = cx.roster.name(tool);
         conditions.asks(self, Check::NotAllowed);
-        if !self.stage_in(cx).is_some_and(|s| s.allowed.allows(&name)) && !self.move_by_call(cx, &name) {
+        let last = mutant::on(Mutant::ForbiddenOnLastStep) && self.left(cx.table, self.stage) == 0;
+        if !last && !self.stage_in(cx).is_some_and(|s| s.allowed.allows(&name)) && !self.move_by_call(cx, &name) {
             return refuse(Check::NotAllowed, Because::Itself);
         }
         let entry = cx.roster.entry(cx.table, tool);
@@ -477,7 +483,9 @@ impl<W: Identities> Core<W> {
             return refuse(Check::Requires, Because::Missing(missing));
         }
         conditions.asks(self, Check::Deny);
-        if let Some(rule) = self.call_rule(cx, &name, conditions, |a| matches!(a, Action::Deny(_))) {
+        let unasked = mutant::on(Mutant::DenySkippedFromSecondCall) && self.reply.running > 0;
+        let denies = |a: &Action| matches!(a, Action::Deny(_)) && !unasked;
+        if let Some(rule) = self.call_rule(cx, &name, conditions, denies) {
             return refuse(Check::Deny, Because::Rule(rule));
         }
         if let Some((check, because)) = conditions.above(Gate::Deny, &name) {
@@ -536,7 +544,7 @@ impl<W: Identities> Core<W> {
         if let Some(rule) = self.call_rule(cx, &name, conditions, |a| matches!(a, Action::Ask(_))) {
             return Ok(Judgement::Ask(Because::Rule(rule)));
         }
-        if entry.approval {
+        if entry.approval && !(mutant::on(Mutant::ApprovalSkipped) && self.rollbacks > 0) {
             return Ok(Judgement::Ask(Because::Itself));
         }
         if let Some((_, because)) = conditions.above(Gate::Ask, &name) {
@@ -562,7 +570,7 @@ impl<W: Identities> Core<W> {
     pub(super) fn used_up(&mut self, cx: Context<'_>, tool: ToolIdx) -> Option<Because> {
         let entry = cx.roster.entry(cx.table, tool);
         if let Some(most) = entry.max_calls
-            && self.tool(tool).runs >= most
+            && self.tool(tool).runs >= most + u32::from(mutant::on(Mutant::OffByOneCalls))
         {
             return Some(Because::Limit("tool", most));
         }
@@ -712,6 +720,12 @@ impl<W: Identities> Core<W> {
         let mut noted = self.note(cx, seen, done);
         if let Some(ran) = ran {
             self.past.ran(ran);
+        }
+        if mutant::on(Mutant::FailedCallsRefunded)
+            && done.failed
+            && let Some(state) = self.tool_mut(tool)
+        {
+            state.runs = state.runs.saturating_sub(1);
         }
         if done.failed {
             noted.fired.extend(self.failed(cx, tool));
@@ -904,7 +918,7 @@ impl<W: Identities> Core<W> {
         if stage == self.stage {
             return Some("the run is in that stage already");
         }
-        if self.left(cx.table, stage) == 0 {
+        if self.left(cx.table, stage) == 0 && !mutant::on(Mutant::GotoIntoSpent) {
             return Some("that stage has no steps left");
         }
         self.reply.goto = Some((stage, id));
@@ -912,7 +926,7 @@ impl<W: Identities> Core<W> {
     }
 
     fn extend(&mut self, stage: StageId, steps: u32, id: RuleId) -> Option<&'static str> {
-        if self.extended.contains(&id) {
+        if self.extended.contains(&id) && !mutant::on(Mutant::UnboundedExtension) {
             return Some("it widened the budget already");
         }
         self.extended.push(id);
@@ -942,7 +956,7 @@ impl<W: Identities> Core<W> {
                 Next::Stage(to) => to,
             };
             let Some(stage) = stage_of(cx.table, to) else { return false };
-            let spent = self.left(cx.table, to) == 0;
+            let spent = self.left(cx.table, to) == 0 && !mutant::on(Mutant::LeaveByCallIntoSpent);
             if !spent && !stage.allowed.is_none() {
                 if stage.approval || !stage.allowed.allows(tool) {
                     return false;

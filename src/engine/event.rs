@@ -282,3 +282,19 @@ pub enum Event {
         text: String,
     },
 }
+
+/// The events of the outermost run alone: without what stands between the opening and the end of nested runs.
+pub fn of_outermost<'e>(events: impl IntoIterator<Item = &'e Event>) -> impl Iterator<Item = &'e Event> {
+    let mut inside = 0_usize;
+    events.into_iter().filter(move |event| match event {
+        Event::ChildOpened { .. } => {
+            inside += 1;
+            inside == 1
+        }
+        Event::ChildClosed { .. } => {
+            inside = inside.saturating_sub(1);
+            inside == 0
+        }
+        _ => inside == 0,
+    })
+}

@@ -14,6 +14,7 @@ mod grant;
 pub mod guard;
 pub mod input;
 pub mod life;
+pub(crate) mod mutant;
 mod nest;
 pub mod outcome;
 pub mod past;

@@ -388,6 +388,12 @@ impl Session {
         Some(scene.is_so(&frame.core, until))
     }
 
+    /// What decides; for proofs.
+    #[cfg(test)]
+    pub(crate) fn core(&self) -> &super::core::Core<super::guard::Watch> {
+        &self.root().core
+    }
+
     /// The table of the run; of the outermost, where runs are nested.
     #[must_use]
     pub fn table(&self) -> &StageTable {

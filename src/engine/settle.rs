@@ -6,6 +6,7 @@
 use super::core::{Closing, Context, Core, stage_of};
 use super::guard::{Guard, Identities, Then, violations};
 use super::life::Turn;
+use super::mutant::{self, Mutant};
 use super::outcome::{LimitKind, Outcome};
 use crate::table::model::{Mode, Next, OnExhausted};
 use crate::table::{RuleId, StageId};
@@ -43,7 +44,7 @@ pub enum Move {
     /// A stage was entered.
     Entered(StageId, By),
     /// Back to the checkpoint.
-    RolledBack(Guard),
+    RolledBack(Guard, StageId),
     /// The view becomes the checkpoint and the last result.
     Fresh,
     /// All but the last results leave the view.
@@ -412,6 +413,9 @@ impl<W: Identities> Core<W> {
         let gated = matches!(by, By::Guard(_)) && !self.missing(&stage.requires).is_empty();
         let to = match stage.on_exhausted {
             OnExhausted::Stage(to) if self.left(cx.table, to) > 0 && to != self.stage => Path::To(to),
+            OnExhausted::End if mutant::on(Mutant::RequiresIgnoredOnExhaustion) => {
+                self.follow(cx, self.stage, stage.next)
+            }
             OnExhausted::End | OnExhausted::Stage(_) => Path::End,
             OnExhausted::Next | OnExhausted::RetryFresh if gated || stage.is_final() => Path::End,
             OnExhausted::Next | OnExhausted::RetryFresh => self.follow(cx, self.stage, stage.next),
@@ -428,7 +432,7 @@ impl<W: Identities> Core<W> {
     fn look_at_budget(&mut self, cx: Context<'_>, moves: &mut Vec<Move>) {
         let Some(stage) = self.stage_in(cx) else { return };
         let left = self.left(cx.table, self.stage);
-        if left == 0 {
+        if left == 0 && !mutant::on(Mutant::OffByOneBudget) {
             return self.spend(cx, By::Exhausted, moves);
         }
         if left > 1 {
@@ -448,8 +452,13 @@ impl<W: Identities> Core<W> {
 
     fn roll_back(&mut self, guard: Guard, moves: &mut Vec<Move>) {
         self.rollbacks += 1;
+        if mutant::on(Mutant::RefundingRollback)
+            && let Some(spent) = self.spent.get_mut(self.stage.index())
+        {
+            *spent -= 1;
+        }
         self.violations_in_a_row = 0;
-        moves.push(Move::RolledBack(guard));
+        moves.push(Move::RolledBack(guard, self.stage));
     }
 
     /// Closes the run: the final stage that `next` leads to is entered for one request, if it has a step left.

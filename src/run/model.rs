@@ -39,6 +39,10 @@ pub trait Model: Send {
     /// # Errors
     /// When there is none; retries are the implementation's business.
     fn reply<'a>(&'a mut self, view: View<'a>) -> Answer<'a, Result<Reply, ModelError>>;
+    /// A run goes on for which this model has replied, or failed to, so often: what keeps a position moves there.
+    fn goes_on_behind(&mut self, replies: usize) {
+        let _ = replies;
+    }
 }
 
 /// One call to run.

@@ -2,6 +2,7 @@
 
 use super::{Entry, Group, Holder, LEASE_MS, Lease, RunState, RunStore, StoreError, Stored, StoredRun, binds};
 use crate::engine::input::CallNo;
+use crate::engine::session::Record;
 use crate::trace::{Header, Stamped, Trace};
 use indexmap::IndexMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -95,6 +96,17 @@ impl RunStore for MemoryStore {
             }
         }
         row.until_ms = now_ms + LEASE_MS;
+        Ok(())
+    }
+
+    fn rewrite(&self, lease: &Lease, header: &Header, records: &[Record]) -> Result<(), StoreError> {
+        let mut rows = self.rows();
+        let lost = || StoreError::Lost(lease.run.clone());
+        let row = rows.get_mut(&lease.run).filter(|row| row.fence == lease.fence).ok_or_else(lost)?;
+        row.header = header.clone();
+        for (stamped, record) in row.records.iter_mut().zip(records) {
+            stamped.record = record.clone();
+        }
         Ok(())
     }
 

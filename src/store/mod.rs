@@ -150,6 +150,12 @@ pub trait RunStore: Send + Sync {
     /// When the lease is lost, or the store cannot be written: then nothing of the entry is there.
     fn write(&self, lease: &Lease, entry: Entry<'_>, now_ms: u64) -> Result<(), StoreError>;
 
+    /// Puts a run under another table: its header, and its records with that table's events, all at once.
+    ///
+    /// # Errors
+    /// When the lease is lost, or the store cannot be written.
+    fn rewrite(&self, lease: &Lease, header: &Header, records: &[Record]) -> Result<(), StoreError>;
+
     /// Reads a run.
     ///
     /// # Errors

@@ -292,6 +292,23 @@ impl RunStore for SqliteStore {
         Ok(())
     }
 
+    fn rewrite(&self, lease: &Lease, header: &Header, records: &[Record]) -> Result<(), StoreError> {
+        self.change(|tx| {
+            let held = tx.execute(
+                "UPDATE runs SET header = ?3, workflow = ?4 WHERE run = ?1 AND fence = ?2",
+                params![lease.run, signed(lease.fence), json(header)?, header.workflow],
+            )?;
+            if held == 0 {
+                return Err(Stop::Told(StoreError::Lost(lease.run.clone())));
+            }
+            let mut update = tx.prepare_cached("UPDATE records SET record = ?3 WHERE run = ?1 AND n = ?2")?;
+            for (n, record) in (1_i64..).zip(records) {
+                update.execute(params![lease.run, n, json(record)?])?;
+            }
+            Ok(())
+        })
+    }
+
     fn load(&self, run: &str) -> Result<Stored, StoreError> {
         let mut connection = self.connection();
         // One view of the file for all that is read.

@@ -278,9 +278,9 @@ fn check_counts(what: What, most: bool, of: &Counts, played: &Played, wrong: &mu
     }
 }
 
-/// The stages in the order they were entered.
+/// The stages in the order they were entered; those of nested runs are their own.
 fn path(played: &Played) -> Vec<String> {
-    let entered = played.records.iter().flat_map(|r| &r.events).filter_map(|event| match event {
+    let entered = crate::engine::event::of_outermost(played.events()).filter_map(|event| match event {
         Event::StageEntered { stage, .. } => Some(stage.to_string()),
         _ => None,
     });

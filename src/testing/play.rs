@@ -19,6 +19,8 @@ use std::sync::Arc;
 
 /// Turns beside those of the script and the ceiling before a run counts as one that does not end.
 const SPARE_TURNS: usize = 100;
+/// Turns of a run whose nested runs have no bound that could be reached.
+const MOST_TURNS: usize = 1_000_000;
 /// Most messages that are kept for `sees`.
 const MAX_SHOWN: usize = 100_000;
 
@@ -196,8 +198,8 @@ struct Player {
 
 impl Player {
     fn new(session: Session, script: Arc<Script>) -> Self {
-        let ceiling = usize::try_from(session.table().ceiling()).unwrap_or(usize::MAX);
-        let turns_left = ceiling.saturating_add(script.entries.len()).saturating_add(SPARE_TURNS);
+        let ceiling = usize::try_from(session.summary().tree.ceiling).unwrap_or(usize::MAX);
+        let turns_left = ceiling.min(MOST_TURNS).saturating_add(script.entries.len()).saturating_add(SPARE_TURNS);
         let played = Played {
             summary: session.summary(),
             records: Vec::new(),
@@ -341,6 +343,8 @@ impl Player {
             }
         };
         broken(summary.steps <= summary.ceiling, format!("{} steps of {}", summary.steps, summary.ceiling));
+        let tree = summary.tree;
+        broken(tree.steps <= tree.ceiling, format!("{} steps of {} with nested runs", tree.steps, tree.ceiling));
         let ended = summary.outcome.is_some_and(|o| !o.is_pause());
         broken(!ended || !summary.text.trim().is_empty(), "the run ended in an empty text".to_owned());
         for (tool, t) in &summary.tools {

@@ -160,14 +160,19 @@ impl Plan {
         for (at, guarantee) in self.table.guarantees.iter().enumerate() {
             if let Guarantee::Within { steps, .. } = guarantee {
                 // A bound that is not below the ceiling needs no counting.
-                let holds = !self.steps || core.steps <= *steps || *steps >= self.table.ceiling();
+                let holds = self.steps.is_none() || core.steps <= *steps || *steps >= self.table.ceiling();
                 note(broken, holds, Property::Guarantee(at));
             }
         }
     }
 
-    /// Stages that were entered.
-    pub fn entered(&self, moves: &[Move], notes: &[Note], monitor: &mut Monitor) {
+    /// Stages that were entered: each needs a step, and `reaches` may be fulfilled.
+    pub fn entered<W>(&self, core: &Core<W>, moves: &[Move], monitor: &mut Monitor, broken: &mut Broken) {
+        let notes = &core.notes;
+        let to = notes.iter().filter_map(|n| if let Note::Moved { to, .. } = n { Some(to) } else { None });
+        let by_move = moves.iter().filter_map(|m| if let Move::Entered(to, _) = m { Some(to) } else { None });
+        let has_steps = to.chain(by_move).all(|to| self.steps_left(core, *to) > 0);
+        note(broken, has_steps, Property::Ceiling);
         let mut enter = |stage: StageId| {
             for (guarantee, reached) in self.table.guarantees.iter().zip(&mut monitor.reached) {
                 if let Guarantee::Reaches(stages) = guarantee {
@@ -192,7 +197,7 @@ impl Plan {
         let Some(stage) = stage_of(&self.table, before.stage) else { return };
         let met = stage.requires.iter().all(|(fact, _)| has(before, *fact));
         let most = stage.guards.violations.max_rollbacks;
-        let rolled = moves.iter().filter(|m| matches!(m, Move::RolledBack(_))).count();
+        let rolled = moves.iter().filter(|m| matches!(m, Move::RolledBack(..))).count();
         let in_limit = match rolled {
             0 => after.rollbacks == before.rollbacks,
             1 => before.rollbacks < most && after.rollbacks == before.rollbacks + 1,

@@ -1,7 +1,7 @@
 //! Whether a run that the engine really played breaks a property, read off its events.
 
 use super::property::Property;
-use crate::engine::event::{Event, Judged};
+use crate::engine::event::{EnteredBy, Event, Judged};
 use crate::engine::input::CallNo;
 use crate::engine::outcome::{LimitKind, Outcome};
 use crate::table::model::Guarantee;
@@ -14,6 +14,8 @@ struct Started {
     stage: Name,
     /// Tools that had succeeded before.
     succeeded: Vec<Name>,
+    /// Facts that held.
+    facts: Vec<Name>,
 }
 
 /// Whether the run breaks the property.
@@ -42,7 +44,8 @@ pub fn breaks(table: &StageTable, property: Property, played: &Played) -> bool {
             let most = table.stages.iter().map(|s| s.guards.violations.max_rollbacks).max().unwrap_or(0);
             summary.rollbacks > most
         }
-        Property::Ends | Property::Answers | Property::Gates | Property::Closing => !played.broken.is_empty(),
+        Property::Gates => passes_a_gate(table, played, &started),
+        Property::Ends | Property::Answers | Property::Closing => !played.broken.is_empty(),
         Property::Guarantee(at) => table.guarantees.get(at).is_some_and(|g| broken(table, g, played, &started)),
     }
 }
@@ -75,19 +78,54 @@ fn broken(table: &StageTable, guarantee: &Guarantee, played: &Played, started: &
     }
 }
 
+/// Whether a call ran, a stage was left or the run completed without what was required.
+fn passes_a_gate(table: &StageTable, played: &Played, started: &[Started]) -> bool {
+    let lacks = |facts: &[Name], requires: &[(crate::table::FactId, crate::table::script::Text)]| {
+        let name = |fact: &crate::table::FactId| table.facts.get(fact.index()).map(|f| &f.name);
+        requires.iter().any(|(fact, _)| name(fact).is_some_and(|n| !facts.contains(n)))
+    };
+    let call = |c: &Started| table.tool_entry(&c.tool).is_some_and(|e| lacks(&c.facts, &e.requires));
+    let mut stage: Name = "".into();
+    let mut facts: Vec<Name> = Vec::new();
+    let mut left = false;
+    for event in played.events() {
+        let gate = || table.stages.iter().find(|s| s.name == stage).is_some_and(|s| lacks(&facts, &s.requires));
+        match event {
+            Event::StageEntered { by, .. } if matches!(by, EnteredBy::Answer | EnteredBy::Advance) => left |= gate(),
+            Event::RunEnded { outcome: Outcome::Completed, .. } => left |= gate(),
+            _ => {}
+        }
+        if let Event::StageEntered { stage: entered, .. } = event {
+            stage = entered.clone();
+        }
+        learn(&mut facts, event);
+    }
+    left || started.iter().any(call)
+}
+
+fn learn(facts: &mut Vec<Name>, event: &Event) {
+    match event {
+        Event::FactSet { fact, .. } if !facts.contains(fact) => facts.push(fact.clone()),
+        Event::FactCleared { fact } => facts.retain(|f| f != fact),
+        _ => {}
+    }
+}
+
 /// The calls that really started, with the stage they were judged in.
 fn started(played: &Played) -> Vec<Started> {
     let mut stage: Name = "".into();
     let mut succeeded: Vec<Name> = Vec::new();
+    let mut facts: Vec<Name> = Vec::new();
     let mut asked: Vec<(CallNo, Started)> = Vec::new();
     let mut started = Vec::new();
     for event in played.events() {
+        learn(&mut facts, event);
         match event {
             Event::StageEntered { stage: entered, .. } => stage = entered.clone(),
             Event::CallFinished { tool, failed: false, .. } => succeeded.push(tool.clone()),
             Event::CallJudged { call, tool, resolved, judged } => {
                 let tool = resolved.clone().unwrap_or_else(|| tool.clone());
-                let one = Started { tool, stage: stage.clone(), succeeded: succeeded.clone() };
+                let one = Started { tool, stage: stage.clone(), succeeded: succeeded.clone(), facts: facts.clone() };
                 match judged {
                     Judged::Run if &*one.tool != crate::engine::roster::ADVANCE => started.push(one),
                     Judged::Ask { .. } => asked.push((*call, one)),

@@ -4,18 +4,18 @@
 use super::check::{Broken, note};
 use super::key::canonical;
 use super::oracle::{Explored, Say, Tape};
-use super::plan::Plan;
+use super::plan::{MANY, Plan};
 use super::property::Property;
-use super::state::{Act, CameTo, How, Late, Monitor, Outside, Pending, Person, Phase, Shape, State, What};
+use super::state::{Act, CameTo, How, Late, Mays, Monitor, Outside, Pending, Person, Phase, Shape, State, What};
 use crate::engine::args::Identity;
 use crate::engine::core::{Context, Core, Judgement, Proposed, ReplyFacts, Target};
-use crate::engine::guard::{Done, Seen, Then};
+use crate::engine::guard::{Done, Guard, Seen, Then};
 use crate::engine::input::CallNo;
 use crate::engine::life::Turn;
 use crate::engine::outcome::Outcome;
 use crate::engine::past::Ran;
 use crate::engine::roster::ToolIdx;
-use crate::table::model::{At, FactFrom, Guarantee};
+use crate::table::model::{At, FactFrom, Guarantee, Mode};
 use crate::table::{FactId, RuleId};
 use serde_json::Value;
 
@@ -90,6 +90,7 @@ impl Plan {
                 counts: vec![0; self.table.guarantees.len()],
                 waits: 0,
             },
+            may: Mays::default(),
             fixed: Vec::new(),
             calls: 0,
         };
@@ -102,9 +103,10 @@ impl Plan {
                 to.core.set_fact(self.cx(), *fact, Some(Value::Bool(true)));
             }
             let moves = to.core.begin(self.cx());
-            self.entered(&moves, &[], &mut to.monitor);
+            let mut broken = Broken::new();
+            self.entered(&to.core, &moves, &mut to.monitor, &mut broken);
             self.before_step(&mut to.core, tape);
-            Some((What::Start(holds), to, Broken::new()))
+            Some((What::Start(holds), to, broken))
         });
     }
 
@@ -275,7 +277,11 @@ impl Plan {
     }
 
     fn call<W: Explored>(&self, state: &State<W>, aimed: Aimed, emit: Emit<'_, W>) {
+        let mut looks = false;
         for say in W::SAYS {
+            if *say != Say::Pass && !(looks && self.says_more(*say)) {
+                continue;
+            }
             self.ways(state, emit, |tape| {
                 let Aimed { tool, identity, malformed } = aimed;
                 let mut to = state.clone();
@@ -288,13 +294,17 @@ impl Plan {
                 to.core.watch.prepare(*say, Then::Nothing);
                 let judgement = to.core.judge(self.cx(), &call, tape);
                 let asked = to.core.watch.asked();
+                looks |= asked.looked;
                 if asked.void || (*say != Say::Pass && !asked.looked) {
                     return None;
                 }
                 let mut broken = Broken::new();
                 self.check_judged(&state.core, &to.core, &call, &judgement, &tape.asked, &mut broken);
                 self.check_steps(&state.core, &to.core, false, &mut broken);
-                self.entered(&[], &to.core.notes, &mut to.monitor);
+                self.entered(&to.core, &[], &mut to.monitor, &mut broken);
+                if let Some(tool) = tool {
+                    self.stay_many(&state.core, &mut to.core, tool, tape);
+                }
                 let what = |came_to: Option<CameTo>, person: Option<Person>| What::Call {
                     tool,
                     identity,
@@ -308,6 +318,25 @@ impl Plan {
                     Judgement::Ask(_) => How::Asked,
                     Judgement::Reuse { .. } => How::Memory,
                     Judgement::Refuse(..) | Judgement::Share(_) | Judgement::Advance => {
+                        if self.is_lazy::<W>() && *say == Say::Leave {
+                            (to.may.roll_back, to.may.leave) = (true, true);
+                            to.core.reply.then = state.core.reply.then;
+                            to.core.reply.then_by = state.core.reply.then_by;
+                        }
+                        to.core.notes.clear();
+                        to.core.violations = state.core.violations;
+                        if !self.precision.unmerged && !malformed {
+                            // A violation can be had at any time, by a tool that does not exist: see `settle`.
+                            to.core.reply.violation = state.core.reply.violation;
+                        }
+                        // The model might as well not have called.
+                        if broken.is_empty()
+                            && self.precision.calls.is_none()
+                            && to.core == state.core
+                            && to.may == state.may
+                        {
+                            return None;
+                        }
                         return Some((what(None, None), to, broken));
                     }
                 };
@@ -339,12 +368,29 @@ impl Plan {
         }
     }
 
+    /// Whether an answer of the oracle is tried. A refusal with a consequence is one, whichever it is: the consequence
+    /// is chosen when the reply is settled.
+    fn says_more(&self, say: Say) -> bool {
+        self.precision.unmerged || say != Say::RollBack
+    }
+
     fn person(&self, pending: &Pending, tape: &mut Tape<'_>) -> Option<Person> {
         (pending.how == How::Asked).then(|| match tape.choose(3) {
             0 => Person::Yes,
             1 => Person::No,
             _ => Person::Silent,
         })
+    }
+
+    /// "Many" calls left and one less may still be "many".
+    fn stay_many<W: Explored>(&self, before: &Core<W>, core: &mut Core<W>, tool: ToolIdx, tape: &mut Tape<'_>) {
+        let many = self.many_calls(tool);
+        let (was, is) = (before.tool(tool).runs, core.tool(tool).runs);
+        if many.is_some_and(|most| most.saturating_sub(was) >= MANY) && is > was && tape.choose(2) == 1 {
+            if let Some(state) = core.tools.get_mut(tool.index()) {
+                state.runs = was;
+            }
+        }
     }
 
     /// Whether the number of a tool's calls is read by anything.
@@ -362,8 +408,16 @@ impl Plan {
         if W::EXACT && !from_memory {
             came_to.print = tape.choose(2);
         }
-        let then = *W::THENS.get(usize::from(tape.choose(u8::try_from(W::THENS.len()).ok()?)))?;
-        came_to.fired = then != Then::Nothing;
+        let mut then = Then::Nothing;
+        if self.is_lazy::<W>() {
+            let aim = self.table.stages.get(to.aim.index());
+            let speaks = aim.is_some_and(|s| s.guards.no_progress.mode == Mode::On);
+            to.may.leave |= speaks;
+            to.may.close |= speaks;
+        } else {
+            then = *W::THENS.get(usize::from(tape.choose(u8::try_from(W::THENS.len()).ok()?)))?;
+            came_to.fired = then != Then::Nothing;
+        }
         let mut core = to.core.clone();
         if let Some(late) = &to.late {
             late.lay_over(&mut core);
@@ -387,29 +441,29 @@ impl Plan {
         if core.watch.asked().void {
             return None;
         }
+        if self.precision.unmerged {
+            // Results come after all verdicts here, in their order: nothing has to be kept apart.
+            to.core = core;
+            return Some(came_to);
+        }
         to.core.reply.then = core.reply.then;
         to.core.reply.then_by = core.reply.then_by;
         to.core.reply.goto = core.reply.goto;
         to.core.reply.end = core.reply.end;
         to.late = Some(Box::new(Late::of(&core)));
-        if self.precision.unmerged {
-            Late::of(&core).lay_over(&mut to.core);
-            to.late = None;
-        }
         Some(came_to)
     }
 
     /// What a result can be, as far as anything reads it.
     fn result<W: Explored>(&self, to: &State<W>, tool: ToolIdx, tape: &mut Tape<'_>) -> CameTo {
-        let name = self.roster.name(tool);
-        let clears = self.table.facts.iter().any(|f| f.cleared_by.iter().any(|p| p.matches(&name)));
-        let learns: Vec<FactId> = self
-            .learned_from(tool)
-            .into_iter()
-            .filter(|f| self.reads_fact(to.core.stage, *f) || to.aim != to.core.stage)
-            .collect();
+        let none = (Vec::new(), false);
+        let (sets, clears) = self.learns.get(tool.index()).unwrap_or(&none);
+        let read_here = |f: &FactId| self.reads_fact(to.core.stage, *f) || to.aim != to.core.stage;
+        let learns: Vec<FactId> = sets.iter().copied().filter(read_here).collect();
+        let clears = *clears;
+        let all = W::EXACT || self.precision.unmerged;
         let read = self.fails || self.past || clears || self.succeeded.get(tool.index()).copied().unwrap_or(false);
-        let kinds = match (read || W::EXACT || !learns.is_empty(), clears || W::EXACT) {
+        let kinds = match (read || all || !learns.is_empty(), clears || all) {
             (false, _) => 1,
             (true, false) => 2,
             (true, true) => 3,
@@ -447,8 +501,13 @@ impl Plan {
             self.ways(state, emit, |tape| {
                 let mut to = state.clone();
                 let mut broken = Broken::new();
+                let violation = self.adds_violation(&to, tape);
+                if violation {
+                    let call = Proposed { no: CallNo(0), what: None, identity: Some(Identity(0)) };
+                    to.core.judge(self.cx(), &call, tape);
+                }
                 self.settle(&mut to, tape, &mut broken)?;
-                Some((What::Settle, to, broken))
+                Some((What::Settle(violation), to, broken))
             });
         }
         if self.precision.unmerged && state.queue.is_empty() {
@@ -456,6 +515,41 @@ impl Plan {
         }
         self.host(state, emit);
         self.time(state, emit);
+    }
+
+    /// Whether what is free is chosen as late as possible.
+    fn is_lazy<W: Explored>(&self) -> bool {
+        W::FREE && !self.precision.unmerged
+    }
+
+    /// Whether the reply holds one more call, of a tool that does not exist. Where calls are told apart, that is an edge
+    /// of its own.
+    fn adds_violation<W: Explored>(&self, to: &State<W>, tape: &mut Tape<'_>) -> bool {
+        let reply = &to.core.reply;
+        let room = self.precision.calls.is_none_or(|most| to.calls < most);
+        let free = !self.precision.unmerged && room && reply.facts.calls && !reply.closing && !reply.facts.declined;
+        // A violation that is there already, or that nothing reads any more.
+        let idle = reply.violation || to.refused || reply.end.is_some() || reply.goto.is_some();
+        free && !idle && tape.choose(2) == 1
+    }
+
+    /// What the guards want of all they may want.
+    fn wanted<W: Explored>(&self, to: &mut State<W>, tape: &mut Tape<'_>) {
+        let Mays { roll_back, leave, close } = std::mem::take(&mut to.may);
+        let reply = &mut to.core.reply;
+        if reply.end.is_some() || reply.goto.is_some() {
+            return;
+        }
+        let mut ways = vec![reply.then];
+        ways.extend(
+            [(roll_back, Then::RollBack), (leave, Then::Leave), (close, Then::Close)]
+                .iter()
+                .filter_map(|(may, then)| (*may && *then > reply.then).then_some(*then)),
+        );
+        let choice = if ways.len() > 1 { usize::from(tape.choose(u8::try_from(ways.len()).unwrap_or(1))) } else { 0 };
+        if let Some(then) = ways.get(choice).filter(|then| **then > reply.then) {
+            (reply.then, reply.then_by) = (*then, Some(Guard::NoProgress));
+        }
     }
 
     /// Settles the reply; `None` when the stage guessed for its results was wrong.
@@ -471,11 +565,12 @@ impl Plan {
             to.core.not_approved(&call, stage, false);
         }
         to.core.reply.violation |= std::mem::take(&mut to.refused);
+        self.wanted(to, tape);
         to.phase = Phase::Idle;
         let before = to.core.clone();
         let moves = to.core.settle(self.cx());
         self.check_settled(&before, &to.core, &moves, broken);
-        self.entered(&moves, &[], &mut to.monitor);
+        self.entered(&to.core, &moves, &mut to.monitor, broken);
         self.cut_views(to, &moves);
         self.before_step(&mut to.core, tape);
         self.check_steps(&before, &to.core, false, broken);
@@ -488,7 +583,7 @@ impl Plan {
     /// The session cuts the view after a rollback and a fresh start; the real guards are told.
     fn cut_views<W: Explored>(&self, to: &mut State<W>, moves: &[crate::engine::settle::Move]) {
         use crate::engine::settle::Move;
-        if W::EXACT && moves.iter().any(|m| matches!(m, Move::RolledBack(_) | Move::Fresh)) {
+        if W::EXACT && moves.iter().any(|m| matches!(m, Move::RolledBack(..) | Move::Fresh)) {
             to.core.watch.view_cut(&|_| true);
         }
     }
@@ -499,9 +594,9 @@ impl Plan {
                 let mut to = state.clone();
                 to.monitor.waits += 1;
                 let moves = to.core.admitted(self.cx(), yes);
-                self.entered(&moves, &[], &mut to.monitor);
-                self.before_step(&mut to.core, tape);
                 let mut broken = Broken::new();
+                self.entered(&to.core, &moves, &mut to.monitor, &mut broken);
+                self.before_step(&mut to.core, tape);
                 // Each no leads one stage on; a run that could wait for ever would come round.
                 let most = u32::try_from(self.table.stages.len()).unwrap_or(u32::MAX);
                 note(&mut broken, to.monitor.waits <= most.saturating_add(1), Property::Ends);
@@ -541,7 +636,7 @@ impl Plan {
                 } else {
                     note(&mut broken, to.core.closing.is_some(), Property::Ends);
                 }
-                self.entered(&moves, &[], &mut to.monitor);
+                self.entered(&to.core, &moves, &mut to.monitor, &mut broken);
                 self.check_steps(&state.core, &to.core, false, &mut broken);
                 Some((What::User(learned, too_often), to, broken))
             });
@@ -605,8 +700,8 @@ impl Plan {
         self.ways(state, emit, |_| {
             let mut to = state.clone();
             let moves = to.core.time_passed(self.cx(), most, false);
-            self.entered(&moves, &[], &mut to.monitor);
             let mut broken = Broken::new();
+            self.entered(&to.core, &moves, &mut to.monitor, &mut broken);
             self.check_steps(&state.core, &to.core, false, &mut broken);
             Some((What::Time, to, broken))
         });

@@ -4,8 +4,8 @@
 //! takes every value apart without `..`: a field that the engine gets one day does not compile here until somebody
 //! says what it is to a proof.
 
-use super::plan::Plan;
-use super::state::{How, Late, Monitor, Pending, Phase, State};
+use super::plan::{MANY, Plan};
+use super::state::{How, Late, Mays, Monitor, Pending, Phase, State};
 use crate::engine::args::Identity;
 use crate::engine::core::{Closing, Core, Proposed, ReplyFacts, ReplyState, Target, ToolState, is_true};
 use crate::engine::guard::same_tool::Streak;
@@ -20,12 +20,21 @@ use std::hash::{Hash, Hasher};
 
 /// Brings a state into its canonical form.
 pub fn canonical<W: Identities>(state: &mut State<W>, plan: &Plan) {
-    let State { core, phase, late, queue, aim, refused: _, given_back, monitor: _, fixed: _, calls } = state;
+    let State { core, phase, late, queue, aim, refused: _, given_back, monitor: _, may, fixed: _, calls } = state;
     canonical_core(core, plan);
+    if plan.precision.unmerged {
+        if *phase == Phase::Idle {
+            (*calls, *aim) = (0, core.stage);
+        }
+        return;
+    }
     if *phase == Phase::Idle {
         *late = None;
         *aim = core.stage;
         *calls = 0;
+    }
+    if core.reply.end.is_some() || core.reply.goto.is_some() {
+        *may = Mays::default();
     }
     if plan.precision.calls.is_none() {
         *calls = 0;
@@ -37,14 +46,16 @@ pub fn canonical<W: Identities>(state: &mut State<W>, plan: &Plan) {
     let stage = core.stage;
     if let Some(over) = late {
         canonical_facts(&mut over.facts, stage, plan);
-        over.past = canonical_past(&over.past, plan);
+        if plan.past {
+            over.past = canonical_past(&over.past);
+        }
         for (at, (fails, succeeded)) in over.tools.iter_mut().enumerate() {
             canonical_tool(fails, succeeded, stage, at, plan);
         }
         over.extended.sort_unstable();
         canonical_steps(&mut over.widened, stage, plan);
     }
-    if late.as_deref().is_some_and(|over| *over == Late::of(core)) {
+    if late.as_deref().is_some_and(|over| over.is_in(core)) {
         *late = None;
     }
     debug_assert!(queue.is_empty() || *phase != Phase::Idle);
@@ -54,6 +65,18 @@ fn canonical_steps(list: &mut [u32], stage: StageId, plan: &Plan) {
     for (at, steps) in list.iter_mut().enumerate() {
         if !plan.is_ahead(stage, StageId(u16::try_from(at).unwrap_or(u16::MAX))) {
             *steps = 0;
+        }
+    }
+}
+
+/// All numbers of steps left beyond `most` become one: one more than `most`.
+fn many_left<W: Identities>(core: &mut Core<W>, plan: &Plan, most: u32) {
+    for (at, declared) in plan.table.stages.iter().enumerate() {
+        let budget = declared.budget() + core.widened.get(at).copied().unwrap_or(0);
+        if let Some(spent) = core.spent.get_mut(at)
+            && budget.saturating_sub(*spent) > most
+        {
+            *spent = budget - most - 1;
         }
     }
 }
@@ -74,10 +97,7 @@ fn canonical_tool(fails: &mut u32, succeeded: &mut bool, stage: StageId, at: usi
     *succeeded &= plan.succeeded.get(at).copied().unwrap_or(false);
 }
 
-fn canonical_past(past: &Past, plan: &Plan) -> Past {
-    if !plan.past {
-        return Past::default();
-    }
+fn canonical_past(past: &Past) -> Past {
     let short = |calls: &[Ran]| {
         let mut known: Vec<(&crate::table::Name, bool)> = calls.iter().map(|r| (&r.tool, r.succeeded)).collect();
         known.sort();
@@ -95,14 +115,20 @@ fn canonical_past(past: &Past, plan: &Plan) -> Past {
 
 fn canonical_core<W: Identities>(core: &mut Core<W>, plan: &Plan) {
     let stage = core.stage;
-    let exact = plan.precision.unmerged;
+    core.notes.clear();
+    core.tools.resize(plan.all_tools, ToolState::default());
+    if plan.precision.unmerged {
+        return apart(core);
+    }
     canonical_steps(&mut core.spent, stage, plan);
     canonical_steps(&mut core.widened, stage, plan);
+    if let Some(most) = plan.precision.most_left {
+        many_left(core, plan, most);
+    }
     core.extended.sort_unstable();
     // Only the summary reads these.
-    core.entered.iter_mut().for_each(|n| *n = 0);
+    core.entered.clear();
     core.violations = 0;
-    core.notes.clear();
     // Only decides whether the view is cut once more, and the view decides nothing.
     core.retried.clear();
     for (at, calls) in core.stage_calls.iter_mut().enumerate() {
@@ -112,18 +138,21 @@ fn canonical_core<W: Identities>(core: &mut Core<W>, plan: &Plan) {
     }
     core.came_from.retain(|(aside, _)| plan.is_ahead(stage, *aside));
     core.came_from.sort_unstable();
-    if !plan.steps {
-        core.steps = 0;
-    }
+    core.steps = plan.steps.map_or(0, |most| core.steps.min(most));
     core.calls = plan.table.limits.max_calls.map_or(0, |most| core.calls.min(most));
-    core.tools.resize(plan.all_tools, ToolState::default());
     for (at, ToolState { runs, succeeded, fails }) in core.tools.iter_mut().enumerate() {
         let most = plan.runs.get(at).copied().flatten().filter(|_| plan.calls_tool(stage, at));
         *runs = most.map_or(0, |most| (*runs).min(most));
+        let many = u16::try_from(at).ok().and_then(|at| plan.many_calls(crate::engine::roster::ToolIdx(at)));
+        if let Some(most) = many.filter(|most| most.saturating_sub(*runs) > MANY && *runs < *most) {
+            *runs = if plan.calls_tool(stage, at) { most - MANY } else { 0 };
+        }
         canonical_tool(fails, succeeded, stage, at, plan);
     }
     canonical_facts(&mut core.facts, stage, plan);
-    core.past = canonical_past(&core.past, plan);
+    if plan.past {
+        core.past = canonical_past(&core.past);
+    }
     if !plan.streak {
         core.streak = Streak::default();
     }
@@ -131,12 +160,18 @@ fn canonical_core<W: Identities>(core: &mut Core<W>, plan: &Plan) {
     core.streak.now.sort_unstable();
     core.rollbacks = core.rollbacks.min(plan.rollbacks);
     core.violations_in_a_row = core.violations_in_a_row.min(plan.row);
-    if !exact && core.rollbacks >= plan.rollbacks && plan.rows_only_roll_back() {
+    if core.rollbacks >= plan.rollbacks && plan.rows_only_roll_back() {
         core.violations_in_a_row = 0;
     }
+    // What is forgotten on entering a stage, and read by no closing request.
+    if core.admission.is_some() || core.closing.is_some() {
+        core.violations_in_a_row = 0;
+        core.silent = false;
+        core.ran_here = false;
+        core.nudged = false;
+    }
     // Nothing was looked at and nobody was told: only both together are read.
-    let told = core.ran_here || core.nudged || !plan.nudges(stage);
-    (core.ran_here, core.nudged) = (told && plan.nudges(stage), false);
+    (core.ran_here, core.nudged) = ((core.ran_here || core.nudged) && plan.nudges(stage), false);
     // A limit from outside is used up or not; how far it is, is free.
     let limits = &plan.table.limits;
     let used = |used: u64, of: Option<u64>| of.filter(|of| used >= *of).unwrap_or(0);
@@ -172,16 +207,42 @@ fn canonical_reply<W: Identities>(core: &mut Core<W>, plan: &Plan) {
     reply.forget = None;
     // Any guard but the row of violations leaves alike.
     reply.then_by = reply.then_by.map(|_| Guard::NoProgress);
+    // A rule that ends the run or sends it elsewhere goes before all that follows; a guard that leaves goes before a
+    // rollback and before what the model wants.
+    let decided = reply.end.is_some() || reply.goto.is_some();
+    if decided {
+        (reply.then, reply.then_by) = (Then::Nothing, None);
+    }
+    if decided || reply.then != Then::Nothing {
+        reply.advance = false;
+    }
+    if decided || reply.then == Then::Close || (reply.then == Then::Leave && !plan.rows_end) {
+        reply.violation = false;
+    }
     if let Some((rule, _)) = &mut reply.end {
         *rule = crate::table::RuleId(0);
     }
     if let Some((_, rule)) = &mut reply.goto {
         *rule = crate::table::RuleId(0);
     }
-    if !plan.precision.unmerged {
-        // A repeat within the reply changes nothing; the oracle does not look at what is unsettled.
-        reply.seen.clear();
-        reply.changing = false;
+    // A repeat within the reply changes nothing; the oracle does not look at what is unsettled.
+    reply.seen.clear();
+    reply.changing = false;
+}
+
+/// Where nothing is merged: a reply that is over is forgotten, and what may come at any time is not counted.
+fn apart<W: Identities>(core: &mut Core<W>) {
+    core.user_turns = 0;
+    core.shortened = false;
+    core.entered.clear();
+    core.violations = 0;
+    core.retried.clear();
+    for fact in &mut core.facts {
+        *fact = fact.take().filter(is_true).map(|_| Value::Bool(true));
+    }
+    if !core.life.has_open_calls() {
+        let out_of_calls = core.reply.out_of_calls;
+        core.reply = ReplyState { out_of_calls, ..ReplyState::default() };
     }
 }
 
@@ -260,7 +321,7 @@ fn outcome(outcome: Outcome) -> u32 {
 
 /// Writes the complete key.
 pub fn encode<W: Identities + Keyed>(state: &State<W>, out: &mut Bytes) {
-    let State { core, phase, late, queue, aim, refused, given_back, monitor, fixed, calls } = state;
+    let State { core, phase, late, queue, aim, refused, given_back, monitor, may, fixed, calls } = state;
     out.0.clear();
     encode_core(core, out);
     out.num(*phase as u32);
@@ -275,6 +336,8 @@ pub fn encode<W: Identities + Keyed>(state: &State<W>, out: &mut Bytes) {
         watch.encode(out);
     }
     if *phase != Phase::Idle {
+        let Mays { roll_back, leave, close } = may;
+        out.flags([*roll_back, *leave, *close]);
         out.num(aim.0.into());
         out.num((*calls).into());
         out.list(given_back, |out, (tool, stage)| {
@@ -332,17 +395,17 @@ fn encode_core<W: Identities + Keyed>(core: &Core<W>, out: &mut Bytes) {
         stage,
         spent,
         widened,
-        entered: _,
+        entered,
         stage_calls,
         came_from,
-        retried: _,
+        retried,
         extended,
         steps,
         calls,
         tools,
         facts,
         violations_in_a_row,
-        violations: _,
+        violations,
         rollbacks,
         silent,
         nudged,
@@ -369,6 +432,9 @@ fn encode_core<W: Identities + Keyed>(core: &Core<W>, out: &mut Bytes) {
     out.list(spent, |out, n| out.num(*n));
     out.list(widened, |out, n| out.num(*n));
     out.list(stage_calls, |out, n| out.num(*n));
+    out.list(entered, |out, n| out.num(*n));
+    out.list(retried, |out, stage| out.num(stage.0.into()));
+    out.num(*violations);
     out.list(came_from, |out, (aside, from)| {
         out.num(aside.0.into());
         out.num(from.0.into());

@@ -14,6 +14,8 @@ mod sample;
 mod scenario;
 mod search;
 mod state;
+#[cfg(test)]
+mod tests;
 mod when;
 
 pub use property::Property;

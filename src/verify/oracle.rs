@@ -40,6 +40,8 @@ pub trait Explored: Identities + Default {
     const SAYS: &'static [Say];
     /// The consequences at a result that are tried one after another.
     const THENS: &'static [Then];
+    /// Whether consequences are free, so that they can be chosen when the reply is settled.
+    const FREE: bool;
     /// Whether identities count, so that which call it is must be chosen as well.
     const EXACT: bool;
 
@@ -61,6 +63,7 @@ pub struct Asked {
 impl Explored for Oracle {
     const SAYS: &'static [Say] = &[Say::Pass, Say::Reuse, Say::RollBack, Say::Leave];
     const THENS: &'static [Then] = &[Then::Nothing, Then::Leave, Then::Close];
+    const FREE: bool = true;
     const EXACT: bool = false;
 
     fn prepare(&mut self, say: Say, then: Then) {
@@ -77,6 +80,7 @@ impl Explored for Oracle {
 impl Explored for Watch {
     const SAYS: &'static [Say] = &[Say::Pass];
     const THENS: &'static [Then] = &[Then::Nothing];
+    const FREE: bool = false;
     const EXACT: bool = true;
 
     fn prepare(&mut self, _: Say, _: Then) {}
@@ -109,6 +113,7 @@ impl Identities for Mute {
 impl Explored for Mute {
     const SAYS: &'static [Say] = &[Say::Pass];
     const THENS: &'static [Then] = &[Then::Nothing];
+    const FREE: bool = false;
     const EXACT: bool = false;
 
     fn prepare(&mut self, _: Say, _: Then) {}

@@ -11,6 +11,9 @@ use crate::table::model::{Action, FactFrom, Guarantee, Mode, Next, OnExhausted, 
 use crate::table::{FactId, RuleId, StageId, StageTable};
 use indexmap::IndexSet;
 
+/// Calls left of a tool that count as "many", where no guarantee counts them.
+pub const MANY: u32 = 2;
+
 /// How much a proof keeps apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Precision {
@@ -47,7 +50,8 @@ pub struct Plan {
     pub fails: bool,
     /// Whether a tool succeeded is kept.
     pub succeeded: Vec<bool>,
-    pub steps: bool,
+    /// Steps of the run are counted, up to this many.
+    pub steps: Option<u32>,
     /// Calls of one reply are counted.
     pub running: bool,
     pub streak: bool,
@@ -66,6 +70,12 @@ pub struct Plan {
     pub known: Vec<Option<Evaluable>>,
     /// Calls are remembered for conditions.
     pub past: bool,
+    /// By tool: `max_calls`, where it is large and no guarantee counts.
+    pub many: Vec<Option<u32>>,
+    /// By tool: the facts its results set, and whether they clear any.
+    pub learns: Vec<(Vec<FactId>, bool)>,
+    /// A row of violations closes the run, in some stage.
+    pub rows_end: bool,
 }
 
 impl Plan {
@@ -82,7 +92,12 @@ impl Plan {
         let reads_run = |k: &Evaluable| k.reads_run;
         let evaluated = || known.iter().flatten();
         let ceiling = table.ceiling();
-        let within = table.guarantees.iter().any(|g| matches!(g, Guarantee::Within { steps, .. } if *steps < ceiling));
+        let within = table.guarantees.iter().filter_map(|g| match g {
+            Guarantee::Within { steps, .. } if *steps < ceiling => Some(steps + 1),
+            _ => None,
+        });
+        let all = evaluated().any(reads_run) || precision.unmerged;
+        let steps = if all { Some(u32::MAX) } else { within.max() };
         let ahead = ahead(table);
         let mut plan = Self {
             precision,
@@ -91,7 +106,7 @@ impl Plan {
             runs: Vec::new(),
             fails: errors_count && !subsumed,
             succeeded: Vec::new(),
-            steps: within || evaluated().any(reads_run) || precision.unmerged,
+            steps,
             running: false,
             streak: stages().any(|s| s.guards.same_tool.mode == Mode::On),
             row: stages().map(|s| s.guards.violations.in_a_row).max().unwrap_or(0),
@@ -102,12 +117,16 @@ impl Plan {
             aims: false,
             past: evaluated().any(|k| k.reads_past),
             known,
+            learns: Vec::new(),
+            many: Vec::new(),
+            rows_end: stages().any(|s| s.guards.violations.then_end),
             roster,
             table: table.clone(),
         };
         plan.count_tools(&samples);
         plan.choose_tools();
         plan.look_ahead();
+        plan.learns = plan.idx().map(|t| plan.learned_from(t)).collect();
         plan.aims = plan.place_of_results_matters();
         plan
     }
@@ -130,6 +149,15 @@ impl Plan {
             most.filter(|_| !sample)
         };
         self.runs = self.idx().map(counts).collect();
+        let promised = |name: &str| {
+            table.guarantees.iter().any(|g| matches!(g, Guarantee::AtMost { tool, .. } if tool.matches(name)))
+        };
+        let many = |tool: ToolIdx| {
+            let most = self.runs.get(tool.index()).copied().flatten();
+            most.filter(|most| *most > MANY && !promised(&self.roster.name(tool)))
+        };
+        let many = self.idx().map(many).collect();
+        self.many = many;
         self.succeeded = self.idx().map(|t| proven || awaited(&self.roster.name(t))).collect();
         let per_step = table.limits.calls_per_step;
         self.running = table.guarantees.iter().any(|g| match g {
@@ -209,16 +237,18 @@ impl Plan {
             return Some(true);
         }
         let known = self.known.get(rule.index())?.as_ref()?;
-        if known.reads_stage && self.precision.most_left.is_some() {
+        if (known.reads_stage || known.reads_run) && self.precision.most_left.is_some() {
             return None;
         }
         known.holds(&self.table, core)
     }
 
     /// What the facts learn from: the ids that come from results of this tool.
-    pub fn learned_from(&self, tool: ToolIdx) -> Vec<FactId> {
+    fn learned_from(&self, tool: ToolIdx) -> (Vec<FactId>, bool) {
         let name = self.roster.name(tool);
-        self.facts_from(|from| matches!(from, FactFrom::Result(tools) if tools.iter().any(|p| p.matches(&name))))
+        let sets =
+            self.facts_from(|from| matches!(from, FactFrom::Result(tools) if tools.iter().any(|p| p.matches(&name))));
+        (sets, self.table.facts.iter().any(|f| f.cleared_by.iter().any(|p| p.matches(&name))))
     }
 
     /// The facts of one origin.
@@ -297,6 +327,14 @@ fn close(leads: &mut [Vec<bool>]) {
 }
 
 impl Plan {
+    /// `max_calls` of a tool whose calls are counted no further than that one is left, or many.
+    pub fn many_calls(&self, tool: ToolIdx) -> Option<u32> {
+        if self.precision.unmerged || self.precision.fixed {
+            return None;
+        }
+        self.many.get(tool.index()).copied().flatten()
+    }
+
     /// The longest row of one tool that anything reads.
     pub fn most_in_a_row(&self) -> u32 {
         self.table.stages.iter().map(|s| s.guards.same_tool.in_a_row).max().unwrap_or(0)

@@ -13,6 +13,8 @@ use crate::testing::{Played, Scenario};
 pub const MAX_STATES: usize = 20_000_000;
 /// States of the search with the real guards, which only looks for a counterexample.
 const MAX_EXACT: usize = 200_000;
+/// Ceiling above which a table counts as large.
+const LARGE: u32 = 100;
 /// Steps left that are told apart when a table is too large to count them all.
 const MOST_LEFT: u32 = 3;
 
@@ -81,17 +83,7 @@ pub struct Proof {
 #[must_use]
 pub fn prove(table: &StageTable, options: &mut Options<'_>) -> Proof {
     let all = Property::all(table);
-    let mut plan = Plan::new(table, Precision::PROOF, true);
-    let mut found = run::<Oracle>(&plan, &all, options);
-    let mut abstracted = None;
-    if !found.complete && table.stages.iter().any(|s| s.max_steps > MOST_LEFT) {
-        let most_left = Some(MOST_LEFT);
-        plan = Plan::new(table, Precision { most_left, ..Precision::PROOF }, true);
-        let coarse = run::<Oracle>(&plan, &all, options);
-        if coarse.complete {
-            (found, abstracted) = (coarse, most_left);
-        }
-    }
+    let (found, abstracted) = explore(table, &all, options);
     let suspected: Vec<Property> = found.broken.iter().map(|v| v.property).collect();
     let mut proof =
         Proof { states: found.states, edges: found.edges, bytes: found.bytes, abstracted, ..Proof::default() };
@@ -108,6 +100,30 @@ pub fn prove(table: &StageTable, options: &mut Options<'_>) -> Proof {
     }
     proof.complete = proof.open.is_empty();
     proof
+}
+
+/// A large table is first explored with its steps not all told apart: what holds there holds. What does not, or what a
+/// small table asks, is explored step by step.
+fn explore(table: &StageTable, all: &[Property], options: &mut Options<'_>) -> (Searched, Option<u32>) {
+    let coarse = |options: &mut Options<'_>| {
+        let plan = Plan::new(table, Precision { most_left: Some(MOST_LEFT), ..Precision::PROOF }, true);
+        run::<Oracle>(&plan, all, options)
+    };
+    let large = table.ceiling() > LARGE;
+    if large {
+        let found = coarse(options);
+        if found.complete && found.broken.is_empty() {
+            return (found, Some(MOST_LEFT));
+        }
+    }
+    let found = run::<Oracle>(&Plan::new(table, Precision::PROOF, true), all, options);
+    if !found.complete && !large {
+        let coarse = coarse(options);
+        if coarse.complete {
+            return (coarse, Some(MOST_LEFT));
+        }
+    }
+    (found, None)
 }
 
 fn run<W: super::oracle::Explored + super::key::Keyed>(

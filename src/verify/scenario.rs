@@ -108,7 +108,12 @@ impl Writer<'_> {
                 self.people.extend(*person);
                 self.result(came_to);
             }
-            What::Settle => self.close_reply(),
+            What::Settle(violation) => {
+                if *violation {
+                    self.call(MADE_UP, 0, false, None);
+                }
+                self.close_reply();
+            }
             What::User(facts, too_often) => self.user(facts, *too_often),
             What::Host(fact, set) => {
                 let name = self.fact(*fact).map(|f| f.name.to_string()).unwrap_or_default();

@@ -48,8 +48,6 @@ pub struct Searched {
     pub complete: bool,
     /// What does not hold, a shortest path each.
     pub broken: Vec<Violation>,
-    /// The keys, for comparing graphs; empty unless asked for.
-    pub keys: Vec<Box<[u8]>>,
 }
 
 /// Where a state was first reached from: by which edge of which state.
@@ -73,6 +71,16 @@ struct Search<'p, W> {
 
 /// Searches the whole graph, or until every property in `wanted` is broken.
 pub fn search<W: Explored + Keyed>(plan: &Plan, wanted: &[Property], watcher: &mut Watcher<'_>) -> Searched {
+    search_and_show::<W>(plan, wanted, watcher, &mut |_| ())
+}
+
+/// As [`search`]; each state is shown when it is expanded.
+pub fn search_and_show<W: Explored + Keyed>(
+    plan: &Plan,
+    wanted: &[Property],
+    watcher: &mut Watcher<'_>,
+    show: &mut dyn FnMut(&State<W>),
+) -> Searched {
     let mut search = Search::<W> {
         plan,
         seen: IndexSet::new(),
@@ -88,21 +96,21 @@ pub fn search<W: Explored + Keyed>(plan: &Plan, wanted: &[Property], watcher: &m
     for (edge, e) in (0..).zip(first) {
         search.take(e, Parent { state: NONE, edge }, wanted);
     }
-    search.run(wanted, watcher);
+    search.run(wanted, watcher, show);
     let mut found = search.found;
     found.states = search.seen.len();
-    found.keys = search.seen.into_iter().collect();
     found
 }
 
 impl<W: Explored + Keyed> Search<'_, W> {
-    fn run(&mut self, wanted: &[Property], watcher: &mut Watcher<'_>) {
+    fn run(&mut self, wanted: &[Property], watcher: &mut Watcher<'_>, show: &mut dyn FnMut(&State<W>)) {
         let mut at = 0_u32;
         let mut edges = Vec::new();
         while let Some(state) = self.open.pop_front() {
             if (at as usize).is_multiple_of(TICK) && !(watcher.progress)(self.seen.len()) {
                 return;
             }
+            show(&state);
             self.plan.expand(&state, &mut |e| edges.push(e));
             for (edge, e) in edges.drain(..).enumerate() {
                 self.take(e, Parent { state: at, edge: u32::try_from(edge).unwrap_or(NONE) }, wanted);
@@ -110,7 +118,7 @@ impl<W: Explored + Keyed> Search<'_, W> {
             if self.seen.len() > watcher.max_states {
                 return;
             }
-            if wanted.iter().all(|p| self.found.broken.iter().any(|v| v.property == *p)) {
+            if !wanted.is_empty() && wanted.iter().all(|p| self.found.broken.iter().any(|v| v.property == *p)) {
                 return;
             }
             at += 1;

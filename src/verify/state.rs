@@ -70,6 +70,17 @@ impl<W: Identities> Late<W> {
         }
     }
 
+    /// Whether a core holds the same already.
+    pub fn is_in(&self, core: &Core<W>) -> bool {
+        let Self { tools, facts, extended, widened, past, watch } = self;
+        core.tools.iter().map(|t| (t.fails, t.succeeded)).eq(tools.iter().copied())
+            && core.facts == *facts
+            && core.extended == *extended
+            && core.widened == *widened
+            && core.past == *past
+            && core.watch == *watch
+    }
+
     /// Puts it into a core.
     pub fn lay_over(&self, core: &mut Core<W>) {
         if core.tools.len() < self.tools.len() {
@@ -97,6 +108,14 @@ pub struct Monitor {
     pub waits: u32,
 }
 
+/// Consequences that the oracle may still choose: which call of the reply they come with makes no difference.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Mays {
+    pub roll_back: bool,
+    pub leave: bool,
+    pub close: bool,
+}
+
 /// One state.
 #[derive(Clone, Debug)]
 pub struct State<W> {
@@ -112,6 +131,8 @@ pub struct State<W> {
     pub refused: bool,
     pub given_back: Vec<(ToolIdx, StageId)>,
     pub monitor: Monitor,
+    /// What the guards may want by now, were they asked (see [`Mays`]); chosen when the reply is settled.
+    pub may: Mays,
     /// Conditions that are fixed by now.
     pub fixed: Chosen,
     /// Calls of this reply.
@@ -150,8 +171,8 @@ pub enum What {
     Advance,
     /// A result that waited.
     Result { tool: ToolIdx, came_to: CameTo, person: Option<Person> },
-    /// The reply's calls are all answered.
-    Settle,
+    /// The reply's calls are all answered. `true`: one more of them was of a tool that does not exist.
+    Settle(bool),
     /// The user says something; `true` = once too often.
     User(Vec<FactId>, bool),
     /// The host sets a fact, or unsets it.

@@ -17,7 +17,9 @@ fn shipped() -> Vec<(String, StageTable)> {
         .filter_map(|path| {
             let text = fs::read_to_string(&path).unwrap();
             // Sets of messages stand beside the tables.
-            let table = text.contains("\nstages:").then(|| StageTable::parse(&text).unwrap())?;
+            let beside = &mut |name: &str| fs::read_to_string(path.with_file_name(name)).map_err(|e| e.to_string());
+            let name = path.display().to_string();
+            let table = text.contains("\nstages:").then(|| StageTable::parse_with(&name, &text, beside).unwrap())?;
             Some((path.file_stem().unwrap().to_str().unwrap().to_owned(), table))
         })
         .collect();

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 /// A random table of up to four stages and three tools, as YAML.
-fn table() -> impl Strategy<Value = String> {
+pub(super) fn table() -> impl Strategy<Value = String> {
     let stage = (
         1u32..5,
         proptest::collection::vec(0usize..3, 0..3),
@@ -94,7 +94,7 @@ fn table() -> impl Strategy<Value = String> {
 
 /// One thing a model, a tool or a person does.
 #[derive(Clone, Debug)]
-enum Act {
+pub(super) enum Act {
     Text,
     Silent,
     Cut,
@@ -104,7 +104,7 @@ enum Act {
     Fails,
 }
 
-fn acts() -> impl Strategy<Value = Vec<(Act, u8)>> {
+pub(super) fn acts() -> impl Strategy<Value = Vec<(Act, u8)>> {
     let call = (0usize..6, 0usize..3);
     let act = prop_oneof![
         2 => Just(Act::Text),
@@ -118,7 +118,7 @@ fn acts() -> impl Strategy<Value = Vec<(Act, u8)>> {
     proptest::collection::vec((act, any::<u8>()), 1..60)
 }
 
-fn proposed(which: &[(usize, usize)], step: usize) -> Vec<ProposedCall> {
+pub(super) fn proposed(which: &[(usize, usize)], step: usize) -> Vec<ProposedCall> {
     let tools = ["t0", "t1", "t2", "advance", "nothing", "t0"];
     which
         .iter()
@@ -135,7 +135,7 @@ fn proposed(which: &[(usize, usize)], step: usize) -> Vec<ProposedCall> {
         .collect()
 }
 
-fn result(pick: u8) -> ToolResult {
+pub(super) fn result(pick: u8) -> ToolResult {
     match pick % 5 {
         0 => ToolResult::ok("ok"),
         1 => ToolResult::ok(""),
@@ -146,7 +146,7 @@ fn result(pick: u8) -> ToolResult {
 }
 
 /// Every id that a reply called is answered right behind it, once, in order.
-fn check_answered(messages: &[Message], all: bool) {
+pub(super) fn check_answered(messages: &[Message], all: bool) {
     let mut open: std::collections::VecDeque<String> = std::collections::VecDeque::new();
     for message in messages {
         match message {

@@ -13,6 +13,8 @@
 mod arrows;
 #[cfg(feature = "audit")]
 mod audit;
+#[cfg(feature = "run")]
+mod clean;
 #[cfg(feature = "cli")]
 mod cli;
 mod docs;
@@ -20,8 +22,11 @@ mod draw;
 mod from_trace;
 mod html;
 mod laws;
+#[cfg(feature = "run")]
+mod matrix;
 mod messages;
 mod nested;
+mod nested_laws;
 #[cfg(feature = "run")]
 mod provider;
 mod recursion;

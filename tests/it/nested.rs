@@ -651,3 +651,112 @@ fn a_starting_record_is_the_only_one_of_its_kind() {
     let started = events(&records).iter().filter(|e| matches!(e, Event::RunStarted { .. })).count();
     assert_eq!(started, 1, "a nested run is opened, not started");
 }
+
+const APPROVAL: &str = "
+stagekeeper: 1
+workflow: main
+leave_by: [answer, advance, call]
+tools:
+  find: { effect: read, workflow: find.yaml }
+  ls: { effect: read }
+  send: { effect: write, repeats: 9, approval: always }
+  pay: { effect: write, repeats: 9 }
+rules:
+  - { name: large, at: call, tool: pay, when: call.args.amount > 100, ask: Really? }
+stages:
+  work: { goal: Work., allowed_tools: [find, ls, pay], max_steps: 9 }
+  send: { goal: Send., allowed_tools: [send], max_steps: 3 }
+  report: { goal: Report., allowed_tools: [], max_steps: 1 }
+";
+
+/// The last verdict on a tool, and whether the tool ever got a ticket.
+fn asked(session: &mut Session, reply: Reply) -> Vec<&'static str> {
+    let rulings = session.judge(reply);
+    rulings
+        .iter()
+        .map(|r| match r.verdict {
+            Verdict::Ask(_) => "ask",
+            Verdict::Run(_) => "run",
+            Verdict::Nested => "nested",
+            Verdict::Refuse { .. } => "refuse",
+            Verdict::Reuse { .. } => "reuse",
+        })
+        .collect()
+}
+
+#[test]
+fn an_approval_cannot_be_reached_round() {
+    let table = tables(APPROVAL, &[("find.yaml", FIND)]);
+    let start = || Session::start(&table, "go");
+    // By the stage of another tool, `leave_by: call` moving the run there.
+    let mut session = start();
+    assert_eq!(asked(&mut session, call("send", "{}")), ["ask"]);
+    assert_eq!(session.view().stage, "send");
+    // By an argument that is null or missing.
+    for args in ["{}", r#"{"amount":null}"#, r#"{"amount":"many"}"#, r#"{"amount":101}"#] {
+        assert_eq!(asked(&mut start(), call("pay", args)), ["ask"], "{args}");
+    }
+    assert_eq!(asked(&mut start(), call("pay", r#"{"amount":5}"#)), ["run"]);
+    // By a nested run, whose own table asks nobody.
+    let mut session = start();
+    play(&mut session, [call("find", r#"{"task":"x"}"#)]);
+    assert_eq!(asked(&mut session, call("send", "{}")), ["ask"]);
+    assert_eq!(session.outcome(), Some(Outcome::AwaitingApproval));
+    // By resuming: the question is still open, and nothing else is taken.
+    let records = session.take_records();
+    let mut resumed = Session::replay(Session::builder(&table, "go"), &records).unwrap();
+    assert_eq!(resumed.outcome(), Some(Outcome::AwaitingApproval));
+    let open = resumed.open_asks().remove(0);
+    assert!(resumed.apply(Input::Result { call: open.no, result: ToolResult::ok("sent") }).is_err());
+    assert!(resumed.apply(Input::Reply(call("send", "{}"))).is_err());
+    assert!(resumed.open_calls().is_empty());
+    // And a yes is for that call alone: not for the same one again, and not for another.
+    let Verdict::Ask(ask) = open.verdict else { panic!() };
+    let ticket = resumed.answer(ask, true).unwrap();
+    resumed.finish(ticket, ToolResult::ok("sent"));
+    assert_eq!(asked(&mut resumed, calls(&[("send", "{}"), ("send", r#"{"to":"x"}"#)])), ["ask", "ask"]);
+}
+
+#[test]
+fn a_nested_run_may_need_a_persons_yes_itself() {
+    let main = APPROVAL.replace("workflow: find.yaml", "workflow: find.yaml, approval: always");
+    let table = tables(&main, &[("find.yaml", FIND)]);
+    for yes in [true, false] {
+        let mut session = Session::start(&table, "go");
+        assert_eq!(asked(&mut session, call("find", r#"{"task":"x"}"#)), ["ask"]);
+        let Verdict::Ask(ask) = session.open_asks().remove(0).verdict else { panic!() };
+        assert!(session.answer(ask, yes).is_none(), "nothing for the host to run");
+        let records = session.take_records();
+        assert_eq!(opened(&records).len(), usize::from(yes));
+        assert_eq!(session.outcome(), None);
+        replays(Session::builder(&table, "go"), &records, &session);
+    }
+}
+
+#[test]
+fn plain_calls_beside_a_nested_run_are_finished_as_usual() {
+    let table = main_and_find();
+    let mut session = Session::start(&table, "go");
+    let rulings = session.judge(calls(&[("ls", "{\"a\":1}"), ("find", "{\"what\":1}"), ("ls", "{\"a\":2}")]));
+    let tickets: Vec<_> = rulings
+        .into_iter()
+        .filter_map(|r| if let Verdict::Run(ticket) = r.verdict { Some(ticket) } else { None })
+        .collect();
+    assert!(opened(&session.take_records()).is_empty(), "the call before is not answered yet");
+    let mut tickets = tickets.into_iter();
+    session.finish(tickets.next().unwrap(), ToolResult::ok("one"));
+    assert_eq!(opened(&session.take_records()).len(), 1);
+    // The later call comes back while the nested run is under way.
+    session.finish(tickets.next().unwrap(), ToolResult::ok("three"));
+    play(&mut session, [Reply::text("a"), Reply::text("b"), Reply::text("c")]);
+    let answers: Vec<_> = session
+        .view()
+        .messages
+        .iter()
+        .filter_map(|m| match m {
+            Message::Tool { text, .. } => Some(text.to_string()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(answers, ["one", "c", "three"], "in the model's order");
+}

@@ -79,7 +79,13 @@ fn the_examples_of_the_reference_load() {
         let head = if block.contains("stagekeeper: 1") { "" } else { "stagekeeper: 1\nworkflow: example\n" };
         let stages = if block.contains("\nstages:") || block.starts_with("stages:") { "" } else { STAGES };
         let text = format!("{head}{block}{stages}");
-        let include = &mut |name: &str| Ok(if name.ends_with(".yaml") { "last_step: x\n" } else { "x" }.to_owned());
+        let include = &mut |name: &str| {
+            Ok(match name {
+                "research_one.yaml" | "deeper.yaml" => format!("stagekeeper: 1\nworkflow: inner\n{STAGES}"),
+                name if name.ends_with(".yaml") => "last_step: x\n".to_owned(),
+                _ => "x".to_owned(),
+            })
+        };
         if let Err(error) = StageTable::parse_with("example.yaml", &text, include) {
             panic!("{error}\n{text}");
         }

@@ -26,7 +26,8 @@ impl FromStr for FactArg {
 
 /// The facts, each of which the table must declare with `from: host`.
 pub(super) fn checked(args: &[FactArg], table: &StageTable) -> Result<Vec<(String, Value)>, Failure> {
-    let hosts = || table.facts.iter().filter(|fact| matches!(fact.from, FactFrom::Host)).map(|fact| &*fact.name);
+    let declared = || table.with_nested().flat_map(|table| &table.facts);
+    let hosts = || declared().filter(|fact| matches!(fact.from, FactFrom::Host)).map(|fact| &*fact.name);
     for FactArg { name, .. } in args {
         if hosts().any(|known| known == name) {
             continue;

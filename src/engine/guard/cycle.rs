@@ -2,6 +2,7 @@
 
 use super::{Done, Guard, Look, Seen, Telling, Then};
 use crate::engine::args::Identity;
+use crate::engine::mutant::{self, Mutant};
 use crate::table::model::CycleGuard;
 use std::collections::VecDeque;
 
@@ -62,7 +63,7 @@ pub fn note(ring: &mut Ring, call: &Seen, done: &Done, guard: CycleGuard) -> Opt
             ring.ladder = 0;
         }
         ring.circle = members;
-        ring.refused = rounds >= guard.refuse as usize;
+        ring.refused = rounds >= guard.refuse as usize && !mutant::on(Mutant::EndlessCircle);
     }
     ring.circle.contains(&call.identity).then_some(Telling::Circle)
 }

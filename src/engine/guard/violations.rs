@@ -1,6 +1,7 @@
 //! `violations`: replies in a row that hold a forbidden call.
 
 use super::Then;
+use crate::engine::mutant::{self, Mutant};
 use crate::table::model::{Mode, ViolationsGuard};
 
 /// Counts one reply; says what follows. Only a reply without a violation, a rollback or entering a stage resets.
@@ -13,7 +14,7 @@ pub fn reply_done(in_a_row: &mut u32, violated: bool, rollbacks: u32, guard: Vio
     if guard.mode == Mode::Off || *in_a_row < guard.in_a_row {
         return Then::Nothing;
     }
-    match (guard.then_end, rollbacks < guard.max_rollbacks) {
+    match (guard.then_end, rollbacks < guard.max_rollbacks || mutant::on(Mutant::UnboundedRollbacks)) {
         (true, _) => Then::Close,
         (false, true) => Then::RollBack,
         (false, false) => Then::Nothing,

@@ -5,6 +5,7 @@ use super::no_progress::Stale;
 use super::{Done, Fired, Guard, Identities, Look, Noted, Seen, Then, cycle, duplicate, no_progress};
 use crate::engine::args::Identity;
 use crate::engine::input::CallNo;
+use crate::engine::mutant::{self, Mutant};
 use crate::table::model::{Effect, Guards, Mode};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -59,7 +60,7 @@ impl Changes {
     fn note(&mut self, call: &Seen, done: &Done) {
         self.clock += 1;
         let changes = matches!(call.effect, Effect::Write | Effect::Stateful) && (!done.failed || done.unknown);
-        if !changes {
+        if !changes || mutant::on(Mutant::WriteKeepsMemory) {
             return;
         }
         if call.effect == Effect::Write && !done.failed {

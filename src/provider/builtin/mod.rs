@@ -17,7 +17,7 @@ use keywords::Mentions;
 pub(super) use past::allowed_tools;
 use past::{ADVANCE, Past};
 use serde_json::{Value, json};
-use tools::{Kind, kind_of};
+use tools::{Kind, kind_of, kind_of_tool};
 
 /// Searches of one reply.
 const SEARCHES: usize = 3;
@@ -85,9 +85,9 @@ impl<'a> Agent<'a> {
             .tools
             .iter()
             .filter(|tool| allowed.contains(&tool.name.as_str()) && self.failures(&tool.name) < FAILURES)
-            .filter_map(|tool| Some((kind_of(&tool.name)?, tool)))
+            .filter_map(|tool| Some((kind_of_tool(tool)?, tool)))
             .collect();
-        let order = [Kind::List, Kind::Search, Kind::Read, Kind::Write, Kind::Run, Kind::Mail];
+        let order = [Kind::List, Kind::Search, Kind::Read, Kind::Ask, Kind::Write, Kind::Run, Kind::Mail];
         let planned = order.iter().find_map(|kind| {
             let (_, tool) = usable.iter().find(|(k, _)| k == kind)?;
             let planned = self.plan(*kind, tool);
@@ -126,6 +126,7 @@ impl<'a> Agent<'a> {
             Kind::Write => self.written(tool),
             Kind::Run => tools::commands(tool, self.past.goal()).into_iter().take(COMMANDS).collect(),
             Kind::Mail => self.mail(tool),
+            Kind::Ask => self.question(tool),
         };
         let new = |arguments: &Value| !self.past.has_called(&tool.name, arguments);
         let mut new: Vec<Value> = wanted.into_iter().filter(new).collect();
@@ -188,6 +189,21 @@ impl<'a> Agent<'a> {
         named.filter(new).filter_map(|path| tools::write(tool, path, &prose::file(path, self))).take(1).collect()
     }
 
+    /// The whole task as a question, unless this is what answers such questions.
+    fn question(&self, tool: &ToolSpec) -> Vec<Value> {
+        let inside = self.past.entering.contains(&format!("INSIDE {}:", tool.name));
+        let question = Some(self.past.task).filter(|_| !inside);
+        question.and_then(|question| tools::ask(tool, question)).into_iter().collect()
+    }
+
+    /// What those said who were asked.
+    fn answers(&self) -> Option<String> {
+        let asks = |name: &str| self.view.tools.iter().any(|t| t.name == name && kind_of_tool(t) == Some(Kind::Ask));
+        let answers = self.past.exchanges.iter().filter(|e| !e.error && asks(e.tool)).map(|e| e.text);
+        let answers: Vec<&str> = answers.collect();
+        (!answers.is_empty()).then(|| answers.join("\n\n"))
+    }
+
     fn mail(&self, tool: &ToolSpec) -> Vec<Value> {
         let sent = self.past.exchanges.iter().any(|e| e.tool == tool.name);
         let to = self.mentions.mail.as_deref().filter(|_| !sent);
@@ -198,6 +214,9 @@ impl<'a> Agent<'a> {
 
     /// What to say in this stage.
     fn words(&self) -> String {
+        if let Some(answers) = self.answers() {
+            return answers;
+        }
         let allowed = allowed_tools(self.view);
         let kinds: Vec<Kind> = allowed.iter().filter_map(|name| kind_of(name)).collect();
         let looks = kinds.iter().any(|k| matches!(k, Kind::List | Kind::Search | Kind::Read));

@@ -13,6 +13,7 @@ const CONTENT: &[&str] = &["content", "contents", "text", "data", "body"];
 const TO: &[&str] = &["to", "recipient", "address", "email"];
 const SUBJECT: &[&str] = &["subject", "title"];
 const BODY: &[&str] = &["body", "text", "content", "message"];
+const QUESTION: &[&str] = &["question", "task", "topic"];
 const COMMAND: &[&str] = &["command", "cmd", "command_line"];
 
 /// What a tool is for.
@@ -24,6 +25,8 @@ pub(super) enum Kind {
     Mail,
     Write,
     Run,
+    /// Another agent, or a nested run: it takes a question.
+    Ask,
 }
 
 /// The kind of the tool of this name; `None` = one we do not know what to do with.
@@ -42,6 +45,15 @@ pub(super) fn kind_of(name: &str) -> Option<Kind> {
         () if is(&["run", "execute", "exec"]) && is(&["command", "cmd", "shell"]) => Some(Kind::Run),
         () => None,
     }
+}
+
+/// The kind of a tool by its name, else by what it wants: one that wants a question and nothing else is asked.
+pub(super) fn kind_of_tool(tool: &ToolSpec) -> Option<Kind> {
+    kind_of(&tool.name).or_else(|| {
+        let required = tool.parameters.get("required").and_then(Value::as_array)?;
+        let question = |name: &Value| name.as_str().is_some_and(|name| QUESTION.contains(&name));
+        (required.len() == 1 && required.iter().all(question)).then_some(Kind::Ask)
+    })
 }
 
 /// One of the names that the tool's schema has; the first of them where there is no schema.
@@ -98,6 +110,11 @@ pub(super) fn write(tool: &ToolSpec, path: &str, content: &str) -> Option<Value>
 
 pub(super) fn mail(tool: &ToolSpec, to: &str, subject: &str, body: &str) -> Option<Value> {
     written(tool, &[(TO, json!(to)), (SUBJECT, json!(subject)), (BODY, json!(body))])
+}
+
+/// Asks a question.
+pub(super) fn ask(tool: &ToolSpec, question: &str) -> Option<Value> {
+    written(tool, &[(QUESTION, json!(question))])
 }
 
 /// The command lines a tool says it runs: the `enum` of its argument, what its description lists behind a colon with

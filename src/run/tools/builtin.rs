@@ -7,7 +7,7 @@ use super::{command, grep, list, mail, read, specs, write};
 use crate::engine::input::ToolResult;
 use crate::engine::view::ToolSpec;
 use crate::run::model::{Answer, Groups, ToolCall, ToolHost};
-use crate::table::StageTable;
+use crate::table::{Model, StageTable};
 use serde::de::DeserializeOwned;
 use std::io;
 use std::path::Path;
@@ -47,8 +47,10 @@ impl BuiltinTools {
     /// Allows the command lines that the table declares for `run_command`.
     #[must_use]
     pub fn for_table(self, table: &StageTable) -> Self {
-        let commands = table.tool_entry("run_command").and_then(|entry| entry.commands.clone());
-        self.commands(commands.unwrap_or_default())
+        let of = |table: &Model| table.tool_entry("run_command").and_then(|entry| entry.commands.clone());
+        // The outermost table decides for its nested runs, too; where it says nothing, they do.
+        let commands = of(table).unwrap_or_else(|| table.with_nested().filter_map(of).flatten().collect());
+        self.commands(commands)
     }
 
     /// Allows exactly these command lines; a last word `*` stands for any further words.
