@@ -32,6 +32,8 @@ pub enum By {
     Closing,
     /// A person's no at the stage before.
     Denied,
+    /// Steps that a person granted.
+    Grant,
 }
 
 /// What the session has to carry out, in order.
@@ -356,6 +358,22 @@ impl<W: Identities> Core<W> {
             Path::End => self.close(cx, Outcome::Exhausted, None, &mut moves),
         }
         moves
+    }
+
+    /// A person gives a stage more steps. A run that a spent budget closed goes on in that stage; `true` = it does.
+    pub fn granted(&mut self, cx: Context<'_>, stage: StageId, steps: u32, moves: &mut Vec<Move>) -> bool {
+        if let Some(widened) = self.widened.get_mut(stage.index()) {
+            *widened = widened.saturating_add(steps);
+        }
+        self.granted = self.granted.saturating_add(steps);
+        if !self.life.is_ended() {
+            return false;
+        }
+        self.life = super::life::Life::begin();
+        self.closing = None;
+        self.reply = super::core::ReplyState::default();
+        self.enter_now(cx, stage, By::Grant, moves);
+        true
     }
 
     /// Resumes a paused run.
