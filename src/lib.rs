@@ -11,6 +11,8 @@ pub mod provider;
 pub mod render;
 #[cfg(feature = "run")]
 pub mod run;
+#[cfg(feature = "store")]
+pub mod store;
 pub mod table;
 pub mod testing;
 pub mod trace;

@@ -1,7 +1,7 @@
 //! The verbs and how each ends.
 
 use super::failure::Failure;
-use super::{audit, check, draw, exit, explain, logs, new, out, replay, run, schema, test, verify};
+use super::{audit, check, draw, exit, explain, logs, new, out, replay, resume, run, runs, schema, test, verify};
 use clap::Parser as _;
 use std::process::ExitCode;
 
@@ -27,6 +27,8 @@ enum Verb {
     Draw(draw::Args),
     Schema(schema::Args),
     Run(run::Args),
+    Resume(resume::Args),
+    Runs(runs::Args),
     Test(test::Args),
     Verify(verify::Args),
     Replay(replay::Args),
@@ -66,6 +68,8 @@ impl Verb {
             Self::Draw(args) => draw::run(args),
             Self::Schema(args) => schema::run(args),
             Self::Run(args) => run::run(args),
+            Self::Resume(args) => resume::run(args),
+            Self::Runs(args) => runs::run(args),
             Self::Test(args) => test::run(args),
             Self::Verify(args) => verify::run(args),
             Self::Replay(args) => replay::run(args),

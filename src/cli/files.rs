@@ -37,6 +37,11 @@ impl Texts {
     }
 }
 
+/// The name of the user, for what a person decides.
+pub(super) fn user() -> String {
+    ["USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok()).unwrap_or_else(|| "somebody".to_owned())
+}
+
 /// Opens a file for reading.
 ///
 /// # Errors

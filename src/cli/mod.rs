@@ -14,7 +14,9 @@ mod logs;
 mod new;
 mod out;
 mod replay;
+mod resume;
 mod run;
+mod runs;
 mod schema;
 mod test;
 #[expect(clippy::disallowed_methods, reason = "how long a proof took is measured here, at the edge")]

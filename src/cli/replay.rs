@@ -60,7 +60,7 @@ pub(super) fn recorded_table(trace: &Trace) -> Result<StageTable, Failure> {
         .map_err(|e| Failure::new(exit::TABLE, format!("the recorded table is no table for this version\n{e}")))
 }
 
-fn shown_difference(difference: &Difference, records: usize) -> String {
+pub(super) fn shown_difference(difference: &Difference, records: usize) -> String {
     let event = |event: &Option<Event>| match event {
         Some(event) => serde_json::to_string(event).unwrap_or_default(),
         None => "(nothing)".to_owned(),

@@ -4,6 +4,7 @@ mod facts;
 mod live;
 mod models;
 mod report;
+mod settings;
 
 use super::ask::TerminalAsker;
 use super::failure::Failure;
@@ -11,14 +12,18 @@ use super::{exit, files, out};
 use crate::engine::session::Session;
 use crate::run::{
     BuiltinTools, Cancel, FileSink, NoSink, Report, RunError, Runner, TRACE_FOLDER, ToolHost, TraceSink, new_run_id,
+    now_ms,
 };
+use crate::store::{Holder, Kept, RunStore, SqliteStore, StoreGroups, StoreSink};
 use crate::table::StageTable;
 use crate::trace::Header;
 use live::Live;
 pub(super) use live::time_alone;
-use models::ModelArg;
-use std::path::PathBuf;
+pub(super) use models::{ModelArg, Models, build as build_models};
+pub(super) use settings::Settings;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
+use std::sync::Arc;
 
 /// Runs a task through a table: the model replies, the table decides, the tools run.
 #[derive(clap::Args, Debug)]
@@ -55,6 +60,9 @@ pub(super) struct Args {
     /// Keep no trace in .stagekeeper/
     #[arg(long)]
     no_trace: bool,
+    /// Keep the run in this SQLite file instead, to be resumed if it is interrupted
+    #[arg(long, value_name = "DB", conflicts_with = "no_trace")]
+    store: Option<PathBuf>,
     /// Where send_email puts its mails [default: .stagekeeper/outbox in the root]
     #[arg(long, value_name = "DIR")]
     outbox: Option<PathBuf>,
@@ -64,7 +72,7 @@ pub(super) struct Args {
 }
 
 #[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
-enum Format {
+pub(super) enum Format {
     /// The answer, then the summary
     Text,
     /// The summary as one JSON object
@@ -73,13 +81,62 @@ enum Format {
 
 pub(super) fn run(args: &Args) -> Result<u8, Failure> {
     let table = files::load_or_say(&args.table)?;
-    let tools = open_tools(args, &table)?;
+    let mut tools = open_tools(args, &table)?;
     let run = new_run_id();
     let mut session = start(args, &table, &tools, &run)?;
     let models = models::build(&args.model, args.base_url.as_deref())?;
-    let (sink, trace) = open_sink(args, &table, &tools, &run)?;
+    let header = header(args, &table, &tools, &run)?;
+    let (sink, trace): (Box<dyn TraceSink>, Trace) = match &args.store {
+        Some(path) => {
+            let store = SqliteStore::open(path).map_err(|e| Failure::new(exit::UNREACHABLE, e.to_string()))?;
+            let settings = settings::Settings::of(args).text();
+            let kept = open_kept(store, &header, &settings)?;
+            tools = tools.groups(Arc::new(StoreGroups(Arc::clone(&kept))));
+            (Box::new(StoreSink::new(kept)), Trace::Stored(path.clone(), run))
+        }
+        None => open_sink(args, &header)?,
+    };
     let decided = args.yes.then_some(true).or(args.no.then_some(false));
+    let ended = drive(&mut session, models, tools, sink, decided, |runner| runner)?;
+    finish(args.format, args.summary.as_deref(), ended, &trace)
+}
+
+/// Where a run was kept.
+pub(super) enum Trace {
+    Nowhere,
+    File(PathBuf),
+    Stored(PathBuf, String),
+}
+
+impl Trace {
+    fn shown(&self) -> Option<String> {
+        match self {
+            Self::Nowhere => None,
+            Self::File(path) => Some(format!("trace: {}", path.display())),
+            Self::Stored(path, run) => Some(format!("run {run} in {}", path.display())),
+        }
+    }
+}
+
+fn open_kept(store: SqliteStore, header: &Header, settings: &str) -> Result<Arc<Kept>, Failure> {
+    let store: Arc<dyn RunStore> = Arc::new(store);
+    let lease = store
+        .begin(header, settings, &Holder::here(), now_ms())
+        .map_err(|e| Failure::new(exit::UNREACHABLE, e.to_string()))?;
+    Ok(Kept::new(store, lease))
+}
+
+/// Runs the session to its end with everything it needs.
+pub(super) fn drive(
+    session: &mut Session,
+    models: models::Models,
+    tools: BuiltinTools,
+    sink: Box<dyn TraceSink>,
+    decided: Option<bool>,
+    more: impl FnOnce(Runner) -> Runner,
+) -> Result<Result<Report, RunError>, Failure> {
     let cancel = Cancel::new();
+    let table = session.table().clone();
     let mut runner = Runner::new(models.main, Box::new(tools))
         .asker(Box::new(TerminalAsker::new(decided)))
         .sink(Box::new(Live::new(sink, &table)))
@@ -87,10 +144,7 @@ pub(super) fn run(args: &Args) -> Result<u8, Failure> {
     for (alias, model) in models.by_alias {
         runner = runner.stage_model(alias, model);
     }
-    let Some(ended) = until_ended(runner, &mut session, &cancel)? else {
-        return Err(Failure::said(exit::CANCELLED));
-    };
-    finish(args, ended, trace)
+    until_ended(more(runner), session, &cancel)?.ok_or_else(|| Failure::said(exit::CANCELLED))
 }
 
 fn open_tools(args: &Args, table: &StageTable) -> Result<BuiltinTools, Failure> {
@@ -112,23 +166,23 @@ fn start(args: &Args, table: &StageTable, tools: &BuiltinTools, run: &str) -> Re
     builder.start().map_err(|e| Failure::new(exit::TABLE, e.to_string()))
 }
 
-/// The sink, and the path of its file.
-fn open_sink(
-    args: &Args,
-    table: &StageTable,
-    tools: &BuiltinTools,
-    run: &str,
-) -> Result<(Box<dyn TraceSink>, Option<PathBuf>), Failure> {
-    if args.no_trace {
-        return Ok((Box::new(NoSink), None));
-    }
+fn header(args: &Args, table: &StageTable, tools: &BuiltinTools, run: &str) -> Result<Header, Failure> {
     let mut header = Header::new(table, run, args.task.as_str());
     header.tools = Some(tools.tools());
     header.facts = facts::checked(&args.fact, table)?.into_iter().collect();
     header.observe = args.observe;
-    let sink = FileSink::create(TRACE_FOLDER, &header).map_err(|e| Failure::unexpected(e.to_string()))?;
+    header.started_ms = now_ms();
+    Ok(header)
+}
+
+/// The sink, and the path of its file.
+fn open_sink(args: &Args, header: &Header) -> Result<(Box<dyn TraceSink>, Trace), Failure> {
+    if args.no_trace {
+        return Ok((Box::new(NoSink), Trace::Nowhere));
+    }
+    let sink = FileSink::create(TRACE_FOLDER, header).map_err(|e| Failure::unexpected(e.to_string()))?;
     let path = sink.path().to_owned();
-    Ok((Box::new(sink), Some(path)))
+    Ok((Box::new(sink), Trace::File(path)))
 }
 
 /// Drives the run to its end. The first Ctrl-C cancels it, the second gives `None` at once.
@@ -162,7 +216,12 @@ fn until_ended(
     Ok(ended)
 }
 
-fn finish(args: &Args, ended: Result<Report, RunError>, trace: Option<PathBuf>) -> Result<u8, Failure> {
+pub(super) fn finish(
+    format: Format,
+    summary: Option<&Path>,
+    ended: Result<Report, RunError>,
+    trace: &Trace,
+) -> Result<u8, Failure> {
     let (report, failure) = match ended {
         Ok(report) => (Some(report), None),
         Err(RunError::Sink { source, report }) => (Some(*report), Some(format!("the run stopped: {source}"))),
@@ -172,10 +231,10 @@ fn finish(args: &Args, ended: Result<Report, RunError>, trace: Option<PathBuf>) 
         Err(e) => (None, Some(e.to_string())),
     };
     if let Some(report) = &report {
-        report::say(report, trace.as_deref());
+        report::say(report, trace.shown().as_deref());
         let json = report::json(&report.summary);
-        out::data(&if args.format == Format::Json { json.clone() } else { report::text(&report.summary) })?;
-        if let Some(path) = &args.summary {
+        out::data(&if format == Format::Json { json.clone() } else { report::text(&report.summary) })?;
+        if let Some(path) = summary {
             files::write(path, &json)?;
         }
     }

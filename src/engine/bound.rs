@@ -44,7 +44,7 @@ impl<W: Identities> Core<W> {
     /// Steps left in the whole run.
     #[must_use]
     pub fn run_left(&self, table: &Model) -> u32 {
-        let own = table.ceiling().saturating_sub(self.steps);
+        let own = table.ceiling().saturating_add(self.granted).saturating_sub(self.steps);
         self.granted_left().map_or(own, |granted| own.min(granted))
     }
 

@@ -84,7 +84,7 @@ impl Frame {
             match step {
                 Move::Left(stage, product) => self.leave_stage(stage, product),
                 Move::Entered(stage, by) => self.entered(stage, by),
-                Move::RolledBack(guard) => self.rolled_back(guard),
+                Move::RolledBack(guard, stage) => self.rolled_back(guard, stage),
                 Move::Fresh => self.fresh(),
                 Move::Forget(keep, rule) => self.forget(keep, rule),
                 Move::ClosingAsked => {
@@ -156,19 +156,29 @@ impl Frame {
         self.passed = passed;
     }
 
-    fn rolled_back(&mut self, guard: Guard) {
+    /// The reply may have led on already: what is said is about the stage that was rolled back.
+    fn rolled_back(&mut self, guard: Guard, at: StageId) {
         let (dropped, from) = self.transcript.roll_back();
         self.core.watch.view_cut(&|no| no >= from);
-        let stage = self.stage_name(self.core.stage);
-        self.events.push(Event::RolledBack { stage, by: guard.as_str().into(), dropped });
+        let stage = self.stage_name(at);
+        self.events.push(Event::RolledBack { stage: stage.clone(), by: guard.as_str().into(), dropped });
         let say = if guard == Guard::Violations { Say::ReasonViolations } else { Say::ReasonLoop };
         let reason = self.say(say, Vec::new);
         let named = self.writes.iter().rev().take(MAX_NAMED).rev();
         let writes: Vec<String> =
             named.map(|w| format!("{} {}", w.tool, super::speak::shortened(&w.args, 120))).collect();
-        let left = self.core.left(&self.table, self.core.stage);
+        let left = self.core.left(&self.table, at);
+        let step = self.core.spent_in(at);
+        let here =
+            minijinja::Value::from_pairs([("name", (&*stage).into()), ("step", step.into()), ("left", left.into())]
+                as [(_, minijinja::Value); 3]);
         let text = self.say(Say::RolledBack, || {
-            vec![("reason", reason.into()), ("left", left.into()), ("writes", writes.join("; ").into())]
+            vec![
+                ("stage", here),
+                ("reason", reason.into()),
+                ("left", left.into()),
+                ("writes", writes.join("; ").into()),
+            ]
         });
         self.transcript.user(text);
     }

@@ -258,6 +258,8 @@ pub struct Core<W = Watch> {
     pub stage: StageId,
     pub(crate) spent: Vec<u32>,
     pub(crate) widened: Vec<u32>,
+    /// Steps that people granted, in all.
+    pub(crate) granted: u32,
     pub(crate) entered: Vec<u32>,
     pub(crate) stage_calls: Vec<u32>,
     pub(crate) came_from: Vec<(StageId, StageId)>,
@@ -317,6 +319,7 @@ impl<W: Identities> Core<W> {
             stage: StageId(0),
             spent: vec![0; stages],
             widened: vec![0; stages],
+            granted: 0,
             entered: vec![0; stages],
             stage_calls: vec![0; stages],
             came_from: Vec::new(),

@@ -58,7 +58,7 @@ impl Frame {
             limit: self.limit(),
             stage: self.stage_name(self.core.stage).to_string(),
             steps: self.core.steps,
-            ceiling: self.table.ceiling(),
+            ceiling: self.table.ceiling().saturating_add(self.core.granted),
             stages: ids
                 .map(|id| StageSpent {
                     name: self.stage_name(id).to_string(),

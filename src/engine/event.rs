@@ -28,6 +28,8 @@ pub enum EnteredBy {
     Closing,
     /// A person's no at the stage before.
     Denied,
+    /// Steps that a person granted.
+    Grant,
 }
 
 /// What was decided about a call.
@@ -182,6 +184,15 @@ pub enum Event {
         steps: u32,
         /// By which rule.
         rule: Name,
+    },
+    /// A person gave a stage more steps.
+    BudgetGranted {
+        /// Which stage.
+        stage: Name,
+        /// How many steps.
+        steps: u32,
+        /// Who.
+        by: String,
     },
     /// A nested run began. What follows, up to its [`ChildClosed`](Self::ChildClosed), is that run's.
     ChildOpened {

@@ -229,6 +229,7 @@ impl Frame {
             By::Guard(guard) => EnteredBy::Guard(guard.as_str().into()),
             By::Closing => EnteredBy::Closing,
             By::Denied => EnteredBy::Denied,
+            By::Grant => EnteredBy::Grant,
         }
     }
 

@@ -169,6 +169,15 @@ pub enum Input {
         #[serde(default)]
         waiting: bool,
     },
+    /// A person gives a stage more steps. A run that a spent budget closed goes on in that stage.
+    Grant {
+        /// The stage.
+        stage: String,
+        /// How many.
+        steps: u32,
+        /// Who.
+        by: String,
+    },
     /// The caller wants no more.
     Cancel,
     /// The model could not be reached, or the request was too long for it.

@@ -10,6 +10,7 @@ pub mod event;
 pub mod explain;
 mod finish;
 mod frame;
+mod grant;
 pub mod guard;
 pub mod input;
 pub mod life;

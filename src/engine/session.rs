@@ -164,6 +164,7 @@ impl Session {
                 let moves = frame.with_core(|core, cx| core.time_passed(cx, *ms, *waiting));
                 frame.carry_out(moves);
             }),
+            Input::Grant { stage, steps, by } => self.take_grant(stage, *steps, by),
             Input::Cancel => self.take_cancel(),
             Input::ProviderFailed { overflow, .. } => self.top.take_failure(*overflow),
         }
@@ -198,6 +199,9 @@ impl Session {
 
     fn fits(&self, input: &Input) -> Result<(), Unfitting> {
         let no = |why: &str| Err(Unfitting(why.to_owned()));
+        if let Input::Grant { stage, steps, .. } = input {
+            return self.grant_fits(stage, *steps);
+        }
         if self.top.core.life.is_ended() && !matches!(input, Input::Time { .. } | Input::Cancel) {
             return no("the run has ended");
         }
@@ -465,7 +469,11 @@ impl Session {
             summary.not_undone.extend(open.writes.iter().cloned());
         }
         // What ran in nested runs counts in the runs above.
-        summary.tree = Tree { steps: self.tree_steps, ceiling: self.tree_ceiling, calls: root.core.calls };
+        summary.tree = Tree {
+            steps: self.tree_steps,
+            ceiling: self.tree_ceiling.saturating_add(u64::from(root.core.granted)),
+            calls: root.core.calls,
+        };
         summary
     }
 }

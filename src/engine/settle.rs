@@ -32,6 +32,8 @@ pub enum By {
     Closing,
     /// A person's no at the stage before.
     Denied,
+    /// Steps that a person granted.
+    Grant,
 }
 
 /// What the session has to carry out, in order.
@@ -42,7 +44,7 @@ pub enum Move {
     /// A stage was entered.
     Entered(StageId, By),
     /// Back to the checkpoint.
-    RolledBack(Guard),
+    RolledBack(Guard, StageId),
     /// The view becomes the checkpoint and the last result.
     Fresh,
     /// All but the last results leave the view.
@@ -358,6 +360,22 @@ impl<W: Identities> Core<W> {
         moves
     }
 
+    /// A person gives a stage more steps. A run that a spent budget closed goes on in that stage; `true` = it does.
+    pub fn granted(&mut self, cx: Context<'_>, stage: StageId, steps: u32, moves: &mut Vec<Move>) -> bool {
+        if let Some(widened) = self.widened.get_mut(stage.index()) {
+            *widened = widened.saturating_add(steps);
+        }
+        self.granted = self.granted.saturating_add(steps);
+        if !self.life.is_ended() {
+            return false;
+        }
+        self.life = super::life::Life::begin();
+        self.closing = None;
+        self.reply = super::core::ReplyState::default();
+        self.enter_now(cx, stage, By::Grant, moves);
+        true
+    }
+
     /// Resumes a paused run.
     pub fn resume(&mut self) {
         self.life.turn(Turn::Resumed);
@@ -440,7 +458,7 @@ impl<W: Identities> Core<W> {
             *spent -= 1;
         }
         self.violations_in_a_row = 0;
-        moves.push(Move::RolledBack(guard));
+        moves.push(Move::RolledBack(guard, self.stage));
     }
 
     /// Closes the run: the final stage that `next` leads to is entered for one request, if it has a step left.

@@ -144,6 +144,11 @@ impl Chaos {
 }
 
 impl Model for Chaos {
+    fn goes_on_behind(&mut self, replies: usize) {
+        self.replies = replies as u64;
+        self.calls = self.replies;
+    }
+
     fn reply<'a>(&'a mut self, view: View<'a>) -> Answer<'a, Result<Reply, ModelError>> {
         let reply = self.next(&view);
         Box::pin(async move { Ok(reply) })

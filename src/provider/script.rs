@@ -48,6 +48,13 @@ impl Scripted {
 }
 
 impl Model for Scripted {
+    fn goes_on_behind(&mut self, replies: usize) {
+        for _ in 0..replies {
+            // A failure takes its turn as a reply does.
+            let _ = self.model.next_reply();
+        }
+    }
+
     fn reply<'a>(&'a mut self, _view: View<'a>) -> Answer<'a, Result<Reply, ModelError>> {
         let reply =
             self.model.next_reply().map_err(|failure| ModelError { kind: kind(failure), message: failure.to_string() });

@@ -116,7 +116,7 @@ impl<'a> Teller<'a> {
             Input::Admission { yes } => {
                 self.note(format!("a person {} the run", if *yes { "admits" } else { "does not admit" }));
             }
-            Input::Start | Input::Result { .. } | Input::Approval { .. } => {}
+            Input::Start | Input::Grant { .. } | Input::Result { .. } | Input::Approval { .. } => {}
         }
     }
 
@@ -168,6 +168,10 @@ impl<'a> Teller<'a> {
                 self.note(format!("fact {} = {}", clean(fact), cut(&clean(value), TEXT)));
             }
             Event::FactCleared { fact } => self.note(format!("fact {} is unset", clean(fact))),
+            Event::BudgetGranted { stage, steps, by } => {
+                let (stage, by) = (clean(stage), clean(by));
+                self.note(format!("{by} grants {stage} {steps} more {}", words::plural("step", *steps)));
+            }
             Event::BudgetExtended { stage, steps, rule } => {
                 let (stage, rule) = (clean(stage), clean(rule));
                 self.note(format!("{stage} gets {steps} more {} (rule {rule})", words::plural("step", *steps)));

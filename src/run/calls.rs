@@ -3,7 +3,7 @@
 use super::call::{Again, Plan, run_together};
 use super::drive::{Drive, Go, arguments};
 use super::model::{SinkError, ToolCall};
-use crate::engine::input::{ProposedCall, ToolResult};
+use crate::engine::input::{CallNo, ProposedCall, ToolResult};
 use crate::engine::session::Session;
 use crate::engine::verdict::{Ruling, Ticket, Verdict};
 use crate::table::model::{Effect, ToolEntry};
@@ -74,6 +74,8 @@ impl Job {
 impl Drive<'_> {
     /// Runs the jobs together and hands their results in, in the model's order.
     pub(super) async fn run_jobs(&mut self, session: &mut Session, jobs: Vec<Job>) -> Result<Go, SinkError> {
+        let calls: Vec<CallNo> = jobs.iter().map(|job| job.call.no).collect();
+        self.sink.intends(&calls)?;
         let mut slots: Vec<Option<ToolResult>> = jobs.iter().map(|_| None).collect();
         let done = self.run_to_slots(session, &jobs, &mut slots).await;
         let cancelled = done.is_none() && self.options.cancel.is_cancelled();

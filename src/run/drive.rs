@@ -24,7 +24,7 @@ pub(super) struct Drive<'r> {
     stage_models: &'r mut HashMap<String, Box<dyn Model>>,
     pub(super) host: &'r dyn ToolHost,
     asker: &'r mut dyn Asker,
-    sink: &'r mut dyn TraceSink,
+    pub(super) sink: &'r mut dyn TraceSink,
     pub(super) options: &'r Options,
     clock: Clock,
     stage: (String, Span),
@@ -242,7 +242,8 @@ impl<'r> Drive<'r> {
         let mut again = Vec::new();
         for ruling in session.open_calls() {
             let entry = session.entry_of(ruling.no, &ruling.tool);
-            let harmless = is_harmless(entry) || entry.idempotent;
+            let begun = self.options.begun.as_ref().is_none_or(|begun| begun.contains(&ruling.no));
+            let harmless = is_harmless(entry) || entry.idempotent || !begun;
             match ruling.verdict {
                 Verdict::Run(ticket) if !harmless => {
                     let text = "the run was interrupted here; nobody knows whether this call took effect";

@@ -24,7 +24,9 @@ pub use cancel::Cancel;
 pub use drive::REPLY_BYTES;
 pub use guarded::CLOSE_TIMEOUT;
 pub use id::{new_run_id, now_ms};
-pub use model::{Answer, Asker, Model, ModelError, ModelErrorKind, Question, SinkError, ToolCall, ToolHost, TraceSink};
+pub use model::{
+    Answer, Asker, Groups, Model, ModelError, ModelErrorKind, Question, SinkError, ToolCall, ToolHost, TraceSink,
+};
 pub use runner::{ASK_TIMEOUT, Report, RunError, Runner, Unanswered};
 pub use sink::{FileSink, MemorySink, NoSink, TRACE_FOLDER};
 pub use tools::{BuiltinTools, FnTools, Hosts};

@@ -39,6 +39,10 @@ pub trait Model: Send {
     /// # Errors
     /// When there is none; retries are the implementation's business.
     fn reply<'a>(&'a mut self, view: View<'a>) -> Answer<'a, Result<Reply, ModelError>>;
+    /// A run goes on for which this model has replied, or failed to, so often: what keeps a position moves there.
+    fn goes_on_behind(&mut self, replies: usize) {
+        let _ = replies;
+    }
 }
 
 /// One call to run.
@@ -87,6 +91,14 @@ pub trait Asker: Send {
     fn user<'a>(&'a mut self, text: &'a str) -> Answer<'a, Option<String>>;
 }
 
+/// Who wants to know of the process groups that tools run in, to end those that a killed run leaves.
+pub trait Groups: Send + Sync {
+    /// A group began, led by the process of that id.
+    fn began(&self, id: i32);
+    /// It ended.
+    fn ended(&self, id: i32);
+}
+
 /// Why a record could not be kept.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
@@ -99,4 +111,12 @@ pub trait TraceSink: Send {
     /// # Errors
     /// When it cannot be kept: the run stops before acting on it.
     fn write(&mut self, record: &Record) -> Result<(), SinkError>;
+    /// Notes calls that are about to run, so that a resumed run knows which were never begun.
+    ///
+    /// # Errors
+    /// When it cannot be kept: the calls are not run.
+    fn intends(&mut self, calls: &[CallNo]) -> Result<(), SinkError> {
+        let _ = calls;
+        Ok(())
+    }
 }

@@ -7,9 +7,10 @@ use super::drive::Drive;
 use super::guarded::{Caught, close};
 use super::model::{Asker, Model, ModelError, SinkError, ToolHost, TraceSink};
 use super::sink::NoSink;
+use crate::engine::input::CallNo;
 use crate::engine::session::Session;
 use crate::engine::summary::Summary;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 use tracing::Instrument as _;
 
@@ -46,6 +47,8 @@ pub(super) struct Options {
     pub(super) tool_timeout: Duration,
     pub(super) ask_timeout: Duration,
     pub(super) unanswered: Unanswered,
+    /// Calls that may have begun before a resume; `None` = any.
+    pub(super) begun: Option<HashSet<CallNo>>,
 }
 
 /// How a run ended or where it pauses. A limit is a value here, never an error.
@@ -110,6 +113,7 @@ impl Runner {
                 tool_timeout: TOOL_TIMEOUT,
                 ask_timeout: ASK_TIMEOUT,
                 unanswered: Unanswered::Refuse,
+                begun: None,
             },
         }
     }
@@ -153,6 +157,14 @@ impl Runner {
     #[must_use]
     pub fn ask_timeout(mut self, limit: Duration) -> Self {
         self.options.ask_timeout = limit;
+        self
+    }
+
+    /// The calls that may have begun before the run was interrupted, as [`TraceSink::intends`] was told. The other open
+    /// calls are run; without this, an open call that is no read and not idempotent has an unknown end.
+    #[must_use]
+    pub fn begun(mut self, calls: impl IntoIterator<Item = CallNo>) -> Self {
+        self.options.begun = Some(calls.into_iter().collect());
         self
     }
 

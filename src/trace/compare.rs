@@ -52,6 +52,106 @@ pub fn replay(trace: &Trace, table: &StageTable) -> Result<Option<Difference>, S
     Ok(None)
 }
 
+/// A recorded run, ready to go on.
+#[derive(Debug)]
+pub struct GoesOn {
+    /// The run where the records end.
+    pub session: Session,
+    /// Its records with the events of the table it goes on under.
+    pub records: Vec<Record>,
+    /// How often each model was asked: the main one as `None`, those of stages by alias.
+    pub asked: Vec<(Option<String>, usize)>,
+}
+
+/// Brings a recorded run to where its records end, to go on from there under `table`: the recorded one, which must give
+/// the recorded events, or another, which must decide alike. Budgets and texts may be other ones.
+///
+/// # Errors
+/// The first difference.
+pub fn go_on(trace: &Trace, table: &StageTable) -> Result<GoesOn, Box<Difference>> {
+    let same_table = super::header::table_hash(&table.source.text, &table.source.included) == trace.header.table_hash;
+    let wrong = |record, why: String| Box::new(Difference { record, recorded: None, now: None, unfitting: Some(why) });
+    let mut session = trace.header.session(table).start().map_err(|e| wrong(1, e.to_string()))?;
+    let mut opening = session.take_records().into_iter().flat_map(|record| record.events).collect::<Vec<_>>();
+    let (mut records, mut asked) = (Vec::new(), Vec::<(Option<String>, usize)>::new());
+    for (at, stamped) in trace.records.iter().enumerate() {
+        let Record { input, events: recorded } = &stamped.record;
+        if matches!(input, Input::Reply(_) | Input::ProviderFailed { .. }) {
+            let model = session.view().model.map(str::to_owned);
+            match asked.iter_mut().find(|(known, _)| *known == model) {
+                Some((_, times)) => *times += 1,
+                None => asked.push((model, 1)),
+            }
+        }
+        let now = match input {
+            Input::Start => std::mem::take(&mut opening),
+            input => session.apply(input.clone()).map_err(|e| wrong(at + 1, e.to_string()))?,
+        };
+        let differs = if same_table { first_other(recorded, &now) } else { first_unlike(recorded, &now) };
+        if let Some((recorded, now)) = differs {
+            return Err(Box::new(Difference { record: at + 1, recorded, now, unfitting: None }));
+        }
+        records.push(Record { input: input.clone(), events: now });
+    }
+    session.take_records();
+    Ok(GoesOn { session, records, asked })
+}
+
+type Pair = (Option<Event>, Option<Event>);
+
+fn first_other(recorded: &[Event], now: &[Event]) -> Option<Pair> {
+    let n = (0..recorded.len().max(now.len())).find(|n| recorded.get(*n) != now.get(*n))?;
+    Some((recorded.get(n).cloned(), now.get(n).cloned()))
+}
+
+/// The first event in which the run would have gone another way.
+fn first_unlike(recorded: &[Event], now: &[Event]) -> Option<Pair> {
+    let (mut recorded, mut now) = (recorded.iter().filter(|e| decides(e)), now.iter().filter(|e| decides(e)));
+    loop {
+        match (recorded.next(), now.next()) {
+            (None, None) => return None,
+            (Some(a), Some(b)) if alike(a, b) => {}
+            (a, b) => return Some((a.cloned(), b.cloned())),
+        }
+    }
+}
+
+/// Whether an event is about the way of the run, and not about budgets, texts or what was noted beside.
+fn decides(event: &Event) -> bool {
+    !matches!(
+        event,
+        Event::RunStarted { .. }
+            | Event::TextSaid { .. }
+            | Event::HintGiven { .. }
+            | Event::GuardFired { .. }
+            | Event::RuleFired { .. }
+            | Event::RuleNoted { .. }
+            | Event::FactSet { .. }
+            | Event::FactCleared { .. }
+            | Event::BudgetExtended { .. }
+    )
+}
+
+fn alike(a: &Event, b: &Event) -> bool {
+    match (a, b) {
+        (Event::StepCharged { step, stage, .. }, Event::StepCharged { step: step2, stage: stage2, .. }) => {
+            step == step2 && stage == stage2
+        }
+        (Event::CallJudged { call, judged, .. }, Event::CallJudged { call: call2, judged: judged2, .. }) => {
+            call == call2 && same_kind(judged, judged2)
+        }
+        (Event::StageEntered { stage, .. }, Event::StageEntered { stage: stage2, .. })
+        | (Event::StageLeft { stage, .. }, Event::StageLeft { stage: stage2, .. })
+        | (Event::RolledBack { stage, .. }, Event::RolledBack { stage: stage2, .. }) => stage == stage2,
+        (Event::CallFinished { call, failed, .. }, Event::CallFinished { call: call2, failed: failed2, .. }) => {
+            call == call2 && failed == failed2
+        }
+        (Event::RunEnded { outcome, .. }, Event::RunEnded { outcome: outcome2, .. })
+        | (Event::Paused { outcome, .. }, Event::Paused { outcome: outcome2, .. }) => outcome == outcome2,
+        (a, b) => std::mem::discriminant(a) == std::mem::discriminant(b),
+    }
+}
+
 /// A call that another table judges otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Otherwise {

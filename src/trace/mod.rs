@@ -7,7 +7,7 @@ pub mod limits;
 mod reader;
 mod writer;
 
-pub use compare::{Comparison, Difference, MOST_KEPT, Otherwise, Parting, compare, replay};
+pub use compare::{Comparison, Difference, GoesOn, MOST_KEPT, Otherwise, Parting, compare, go_on, replay};
 pub use explain::{Explanation, explain};
 pub use header::{FORMAT, Header, TableText, table_hash};
 pub use reader::{Trace, TraceError};

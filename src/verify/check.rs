@@ -197,7 +197,7 @@ impl Plan {
         let Some(stage) = stage_of(&self.table, before.stage) else { return };
         let met = stage.requires.iter().all(|(fact, _)| has(before, *fact));
         let most = stage.guards.violations.max_rollbacks;
-        let rolled = moves.iter().filter(|m| matches!(m, Move::RolledBack(_))).count();
+        let rolled = moves.iter().filter(|m| matches!(m, Move::RolledBack(..))).count();
         let in_limit = match rolled {
             0 => after.rollbacks == before.rollbacks,
             1 => before.rollbacks < most && after.rollbacks == before.rollbacks + 1,

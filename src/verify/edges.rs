@@ -599,7 +599,7 @@ impl Plan {
     /// The session cuts the view after a rollback and a fresh start; the real guards are told.
     fn cut_views<W: Explored>(&self, to: &mut State<W>, moves: &[crate::engine::settle::Move]) {
         use crate::engine::settle::Move;
-        if W::EXACT && moves.iter().any(|m| matches!(m, Move::RolledBack(_) | Move::Fresh)) {
+        if W::EXACT && moves.iter().any(|m| matches!(m, Move::RolledBack(..) | Move::Fresh)) {
             to.core.watch.view_cut(&|_| true);
         }
     }

@@ -424,6 +424,7 @@ fn encode_core<W: Identities + Keyed>(core: &Core<W>, out: &mut Bytes) {
         reply,
         notes: _,
         // Of the outermost run, which is what is explored, nothing is above.
+        granted: _,
         bound: _,
     } = core;
     out.num(life.outcome().map_or(0, outcome));

@@ -14,7 +14,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("audit", &["table", "engine", "trace", "render"]),
     ("run", &["table", "engine", "trace", "render", "testing"]),
     ("provider", &["table", "engine", "trace", "render", "testing", "run"]),
-    ("cli", &["table", "engine", "trace", "render", "testing", "verify", "audit", "run", "provider"]),
+    ("store", &["table", "engine", "trace", "run"]),
+    ("cli", &["table", "engine", "trace", "render", "testing", "verify", "audit", "run", "provider", "store"]),
 ];
 
 /// Modules that know nothing of the world.

@@ -2,7 +2,7 @@
 
 use crate::cli::out;
 use crate::engine::event::{Event, Judged};
-use crate::engine::input::Input;
+use crate::engine::input::{CallNo, Input};
 use crate::engine::session::Record;
 use crate::render::story::{Columns, story_part};
 use crate::run::{SinkError, TraceSink};
@@ -60,6 +60,10 @@ impl TraceSink for Live {
             self.tell();
         }
         Ok(())
+    }
+
+    fn intends(&mut self, calls: &[CallNo]) -> Result<(), SinkError> {
+        self.kept.intends(calls)
     }
 }
 

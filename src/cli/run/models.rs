@@ -30,14 +30,24 @@ impl FromStr for ModelArg {
     }
 }
 
+impl std::fmt::Display for ModelArg {
+    /// As it was written.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.alias {
+            Some(alias) => write!(f, "{alias}={}", self.spec),
+            None => f.write_str(&self.spec),
+        }
+    }
+}
+
 /// The models of a run.
-pub(super) struct Models {
+pub(in crate::cli) struct Models {
     pub main: Box<dyn Model>,
     pub by_alias: Vec<(String, Box<dyn Model>)>,
 }
 
 /// Makes the models. `--base-url` goes to those that speak to a server.
-pub(super) fn build(args: &[ModelArg], base_url: Option<&str>) -> Result<Models, Failure> {
+pub(in crate::cli) fn build(args: &[ModelArg], base_url: Option<&str>) -> Result<Models, Failure> {
     let mut main = None;
     let mut by_alias: Vec<(String, Box<dyn Model>)> = Vec::new();
     let remote = |spec: &str| spec.starts_with("openai:") || spec.starts_with("ollama:");

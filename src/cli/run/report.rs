@@ -3,18 +3,17 @@
 use crate::cli::out;
 use crate::engine::summary::Summary;
 use crate::run::Report;
-use std::path::Path;
 
 /// What is no data: failures beside the run, and where the trace is.
-pub(super) fn say(report: &Report, trace: Option<&Path>) {
+pub(super) fn say(report: &Report, trace: Option<&str>) {
     if let Some(error) = &report.model_error {
         out::say(&format!("model: {}\n", out::visible(&error.message)));
     }
     for failure in &report.not_closed {
         out::say(&format!("not closed: {}\n", out::visible(failure)));
     }
-    if let Some(path) = trace {
-        out::say(&format!("trace: {}\n", path.display()));
+    if let Some(trace) = trace {
+        out::say(&format!("{trace}\n"));
     }
 }
 

@@ -165,6 +165,7 @@ pub(in crate::render) fn entered_by(by: &EnteredBy) -> String {
         EnteredBy::Guard(guard) => format!("guard {}", clean(guard)),
         EnteredBy::Closing => "closing, one request for the answer".to_owned(),
         EnteredBy::Denied => "a person said no before".to_owned(),
+        EnteredBy::Grant => "a person granted steps".to_owned(),
     }
 }
 

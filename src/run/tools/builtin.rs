@@ -6,7 +6,7 @@ use super::root::Root;
 use super::{command, grep, list, mail, read, specs, write};
 use crate::engine::input::ToolResult;
 use crate::engine::view::ToolSpec;
-use crate::run::model::{Answer, ToolCall, ToolHost};
+use crate::run::model::{Answer, Groups, ToolCall, ToolHost};
 use crate::table::{Model, StageTable};
 use serde::de::DeserializeOwned;
 use std::io;
@@ -64,6 +64,13 @@ impl BuiltinTools {
     #[must_use]
     pub fn outbox(mut self, folder: impl AsRef<Path>) -> Self {
         self.inner.outbox = Some(folder.as_ref().into());
+        self
+    }
+
+    /// Tells `groups` of the process groups that commands run in.
+    #[must_use]
+    pub fn groups(mut self, groups: Arc<dyn Groups>) -> Self {
+        self.ending.groups = Some(groups);
         self
     }
 

@@ -1,5 +1,7 @@
 //! One child process in a group of its own: its output bounded, its group ended with it.
 
+use crate::run::model::Groups;
+
 use super::limits::{DRAIN, GRACE, OUTPUT_BYTES};
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use std::collections::VecDeque;
@@ -17,13 +19,35 @@ use tokio::task::JoinSet;
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Groups that are being ended: TERM was sent, KILL follows after the grace time. Ended for good by [`Ending::all`].
-#[derive(Clone, Debug, Default)]
-pub(super) struct Ending(Arc<Mutex<JoinSet<()>>>);
+#[derive(Clone, Default)]
+pub(super) struct Ending {
+    tasks: Arc<Mutex<JoinSet<()>>>,
+    /// Who wants to know of the groups.
+    pub(super) groups: Option<Arc<dyn Groups>>,
+}
+
+impl std::fmt::Debug for Ending {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ending").finish_non_exhaustive()
+    }
+}
+
+/// Tells that a group ended, once nothing of it is left.
+struct Noted {
+    id: i32,
+    groups: Arc<dyn Groups>,
+}
+
+impl Drop for Noted {
+    fn drop(&mut self) {
+        self.groups.ended(self.id);
+    }
+}
 
 impl Ending {
     /// Waits until every group has ended; at most the grace time and a little.
     pub(super) async fn all(&self) {
-        let mut tasks = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut tasks = std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
         while tasks.join_next().await.is_some() {}
     }
 
@@ -33,7 +57,7 @@ impl Ending {
             return;
         }
         if tokio::runtime::Handle::try_current().is_ok() {
-            let mut tasks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
             while tasks.try_join_next().is_some() {}
             tasks.spawn(group.end());
         }
@@ -42,10 +66,11 @@ impl Ending {
 }
 
 /// A process group with its leader; killed when dropped.
-#[derive(Debug)]
 struct Group {
     id: Option<Pid>,
     child: Option<Child>,
+    /// Dropped last: the group is killed by then.
+    _noted: Option<Noted>,
 }
 
 impl Group {
@@ -122,7 +147,12 @@ pub(super) async fn run(program: &str, args: &[String], folder: &Path, ending: &
     // The command holds the writing ends of the pipe: without this the output would never end.
     drop(command);
     let id = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-    let mut running = Running { group: Some(Group { id, child: Some(child) }), ending };
+    let noted = id.zip(ending.groups.as_ref()).map(|(id, groups)| {
+        let id = id.as_raw_nonzero().get();
+        groups.began(id);
+        Noted { id, groups: Arc::clone(groups) }
+    });
+    let mut running = Running { group: Some(Group { id, child: Some(child), _noted: noted }), ending };
     let mut kept = Kept::default();
     let status = wait(&mut running, &mut output, &mut kept).await?;
     // What the command left behind is ended now; a pipe it holds is waited for a moment only.

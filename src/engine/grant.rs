@@ -1,0 +1,83 @@
+//! Steps that a person grants: the one way on for a run that a spent budget closed.
+
+use super::event::Event;
+use super::outcome::{LimitKind, Outcome};
+use super::session::{Session, Unfitting};
+use crate::table::StageId;
+
+/// Most steps of one grant.
+pub const MAX_GRANT: u32 = 100_000;
+/// Steps that are proposed where a grant is needed.
+const PROPOSED: u32 = 3;
+
+impl Session {
+    /// A person gives a stage more steps; `by` is who. A run that a spent budget closed goes on in that stage.
+    ///
+    /// # Errors
+    /// When there is no such stage, the run ended otherwise, or a nested run is under way.
+    pub fn grant(&mut self, stage: &str, steps: u32, by: &str) -> Result<(), Unfitting> {
+        let input = super::input::Input::Grant { stage: stage.to_owned(), steps, by: by.to_owned() };
+        self.apply(input).map(|_| ())
+    }
+
+    /// The grants without which a run that ended does not go on, as stage and steps; empty when it has not ended, or no
+    /// grant helps.
+    #[must_use]
+    pub fn grants_needed(&self) -> Vec<(String, u32)> {
+        let frame = self.root();
+        if !frame.core.life.is_ended() || !self.may_be_granted() {
+            return Vec::new();
+        }
+        let limit = frame.core.closing.as_ref().and_then(|closing| closing.limit);
+        let spent = limit.map_or(frame.core.stage, |(_, stage, ..)| stage);
+        let mut needed = vec![(frame.stage_name(spent).to_string(), PROPOSED)];
+        // The answer costs a step of the final stage, which closing has spent.
+        let stages = frame.table.stages.iter().enumerate();
+        let ids = stages.filter_map(|(at, stage)| Some((StageId(u16::try_from(at).ok()?), stage)));
+        let answers = ids.filter(|(id, stage)| stage.is_final() && !stage.aside && *id != spent);
+        let without = answers.filter(|(id, _)| frame.core.left(&frame.table, *id) == 0);
+        needed.extend(without.map(|(_, stage)| (stage.name.to_string(), 1)));
+        needed
+    }
+
+    /// Whether more steps are what the run lacks.
+    fn may_be_granted(&self) -> bool {
+        let Some(closing) = &self.root().core.closing else { return false };
+        let by_steps = closing.limit.is_none_or(|(kind, ..)| matches!(kind, LimitKind::Stage | LimitKind::Run));
+        by_steps && matches!(closing.outcome, Outcome::Exhausted | Outcome::Looped | Outcome::Violations)
+    }
+
+    pub(super) fn grant_fits(&self, stage: &str, steps: u32) -> Result<(), Unfitting> {
+        let no = |why: String| Err(Unfitting(why));
+        if steps == 0 || steps > MAX_GRANT {
+            return no(format!("a grant is of 1 to {MAX_GRANT} steps"));
+        }
+        let stages = &self.root().table.stages;
+        if !stages.iter().any(|s| *s.name == *stage) {
+            let names: Vec<&str> = stages.iter().map(|s| &*s.name).collect();
+            return no(format!("there is no stage `{stage}`; there is {}", names.join(", ")));
+        }
+        if self.root().core.life.is_ended() && !self.may_be_granted() {
+            return no("the run has ended, and not for want of steps".to_owned());
+        }
+        if !self.above.is_empty() || self.top.front < self.top.slots.len() {
+            return no("calls are open".to_owned());
+        }
+        Ok(())
+    }
+
+    pub(super) fn take_grant(&mut self, stage: &str, steps: u32, by: &str) {
+        let top = &mut self.top;
+        let found = top.table.stages.iter().position(|s| *s.name == *stage);
+        let Some(id) = found.and_then(|at| u16::try_from(at).ok()).map(StageId) else { return };
+        top.events.push(Event::BudgetGranted { stage: top.stage_name(id), steps, by: by.to_owned() });
+        let mut moves = Vec::new();
+        if top.with_core(|core, cx| core.granted(cx, id, steps, &mut moves)) {
+            top.events.push(Event::Resumed);
+            top.answer.clear();
+            top.product.clear();
+            top.carry_out(moves);
+            top.before_step();
+        }
+    }
+}
