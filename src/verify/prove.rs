@@ -145,9 +145,9 @@ impl Below {
 fn may_call(table: &StageTable, tool: &NamePattern) -> bool {
     table.stages.iter().any(|s| match &s.allowed {
         Allowed::All => true,
-        Allowed::These { list, .. } => {
-            list.iter().any(|p| if p.is_exact() { tool.matches(p.as_str()) } else { !tool.is_exact() || p.matches(tool.as_str()) })
-        }
+        Allowed::These { list, .. } => list.iter().any(|p| {
+            if p.is_exact() { tool.matches(p.as_str()) } else { !tool.is_exact() || p.matches(tool.as_str()) }
+        }),
     })
 }
 

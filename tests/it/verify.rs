@@ -41,7 +41,9 @@ const HEAD: &str = "stagekeeper: 1\nworkflow: w\n";
 
 #[test]
 fn every_shipped_table_is_proved() {
-    for name in ["diagnose", "docs_qa", "incident", "observe", "research", "research_one", "support", "transpile", "warehouse"] {
+    for name in
+        ["diagnose", "docs_qa", "incident", "observe", "research", "research_one", "support", "transpile", "warehouse"]
+    {
         let path = format!("{}/stages/{name}.yaml", env!("CARGO_MANIFEST_DIR"));
         let table = shipped(&path);
         let proof = proof(&table);
