@@ -109,3 +109,13 @@ fn a_stage_of_a_nested_run_may_have_a_model_of_its_own() {
         "{said}"
     );
 }
+
+#[test]
+fn the_shipped_research_completes_with_the_built_in_agent() {
+    let shop = shop();
+    let args = ["run", "research.yaml", "--root", "docs", "--no-trace", "--task", "How long do backups stay?"];
+    let output = shop.output(&args);
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("Backups stay 30 days.") && said.contains("research_one: 1 run"), "{said}");
+}
