@@ -7,7 +7,7 @@ use super::runs::{DEFAULT_STORE, failed};
 use super::{exit, files, out};
 use crate::engine::outcome::Outcome;
 use crate::engine::session::Session;
-use crate::run::{BuiltinTools, SinkError, TraceSink, now_ms};
+use crate::run::{BuiltinTools, SinkError, TraceSink, Unanswered, now_ms};
 use crate::store::{Holder, Kept, RunStore, SqliteStore, StoreGroups, StoreSink, Stored, end_group};
 use crate::table::StageTable;
 use crate::trace::{GoesOn, Header, go_on};
@@ -99,8 +99,9 @@ pub(super) fn run(args: &Args) -> Result<u8, Failure> {
     }
     let tools = tools(args, &settings, &table)?.groups(Arc::new(StoreGroups(kept)));
     let decided = args.yes.then_some(true).or(args.no.then_some(false));
-    let ended =
-        drive(&mut session, models, tools, Box::new(sink), decided, |runner| runner.begun(stored.intents.clone()))?;
+    let ended = drive(&mut session, models, tools, Box::new(sink), decided, |runner| {
+        runner.begun(stored.intents.clone()).unanswered(Unanswered::Pause)
+    })?;
     finish(args.format, args.summary.as_deref(), ended, &Trace::Stored(args.store.clone(), args.run.clone()))
 }
 
@@ -138,8 +139,8 @@ fn under(header: &Header, table: &StageTable) -> Header {
 /// Records the grants, with who and when; a run that has ended and got none says what it needs.
 fn grant(args: &Args, session: &mut Session, sink: &mut StoreSink) -> Result<(), Failure> {
     let by = args.by.clone().unwrap_or_else(files::user);
-    // The first grant says where the run goes on; it is entered last, so that its steps count from there.
-    for Grant { stage, steps } in args.grant.iter().rev() {
+    // The first grant says where a run that has ended goes on; the others widen budgets on its way.
+    for Grant { stage, steps } in &args.grant {
         session.grant(stage, *steps, &by).map_err(|e| Failure::usage(format!("`--grant {stage}={steps}`: {e}")))?;
         let kept = |e: SinkError| Failure::new(exit::UNREACHABLE, e.to_string());
         session.take_records().iter().try_for_each(|record| sink.write(record)).map_err(kept)?;

@@ -11,8 +11,8 @@ use super::failure::Failure;
 use super::{exit, files, out};
 use crate::engine::session::Session;
 use crate::run::{
-    BuiltinTools, Cancel, FileSink, NoSink, Report, RunError, Runner, TRACE_FOLDER, ToolHost, TraceSink, new_run_id,
-    now_ms,
+    BuiltinTools, Cancel, FileSink, NoSink, Report, RunError, Runner, TRACE_FOLDER, ToolHost, TraceSink, Unanswered,
+    new_run_id, now_ms,
 };
 use crate::store::{Holder, Kept, RunStore, SqliteStore, StoreGroups, StoreSink};
 use crate::table::StageTable;
@@ -97,7 +97,10 @@ pub(super) fn run(args: &Args) -> Result<u8, Failure> {
         None => open_sink(args, &header)?,
     };
     let decided = args.yes.then_some(true).or(args.no.then_some(false));
-    let ended = drive(&mut session, models, tools, sink, decided, |runner| runner)?;
+    let ended = drive(&mut session, models, tools, sink, decided, |runner| {
+        // A stored run waits for a person who comes later; any other has nobody to come back to.
+        if args.store.is_some() { runner.unanswered(Unanswered::Pause) } else { runner }
+    })?;
     finish(args.format, args.summary.as_deref(), ended, &trace)
 }
 

@@ -108,7 +108,9 @@ fn compare(name: &str, told: &str) {
 fn help_tells_every_verb_and_option() {
     let shop = Shop::new();
     let mut told = shop.told(&["--help"]);
-    for verb in ["new", "check", "draw", "schema", "run", "test", "verify", "replay", "audit"] {
+    for verb in
+        ["new", "check", "draw", "schema", "run", "resume", "runs", "test", "verify", "replay", "explain", "audit"]
+    {
         told.push('\n');
         told.push_str(&shop.told(&[verb, "--help"]));
     }

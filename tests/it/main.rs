@@ -33,6 +33,8 @@ mod recursion;
 #[cfg(feature = "run")]
 mod runner;
 mod scenarios;
+#[cfg(feature = "store")]
+mod store;
 mod story;
 mod table_bad_input;
 mod table_meaning;
