@@ -95,6 +95,7 @@ fn with_oracle<W>(core: &Core<W>) -> Core<Oracle> {
         admission,
         cancelled,
         bound,
+        granted,
         reply,
         notes,
     } = core;
@@ -130,6 +131,7 @@ fn with_oracle<W>(core: &Core<W>) -> Core<Oracle> {
         admission: *admission,
         cancelled: *cancelled,
         bound: bound.clone(),
+        granted: *granted,
         reply: reply.clone(),
         notes: notes.clone(),
     }
