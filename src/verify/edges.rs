@@ -248,7 +248,11 @@ impl Plan {
             return;
         }
         let identities = if W::EXACT { self.precision.identities } else { 1 };
+        let merges = !self.precision.unmerged && !W::EXACT && self.precision.calls.is_none();
         for tool in &self.tools {
+            if merges && self.is_refused(state, Some(*tool)) {
+                continue;
+            }
             for identity in 0..identities {
                 self.call(state, Aimed { tool: Some(*tool), identity, malformed: false }, emit);
             }
@@ -257,10 +261,28 @@ impl Plan {
                 self.call(state, Aimed { tool: Some(*tool), identity: 0, malformed: true }, emit);
             }
         }
-        self.call(state, Aimed { tool: None, identity: 0, malformed: false }, emit);
+        if !(merges && self.is_refused(state, None)) {
+            self.call(state, Aimed { tool: None, identity: 0, malformed: false }, emit);
+        }
         if self.roster.has_advance() {
             self.advance(state, emit);
         }
+    }
+
+    /// Whether the engine refuses a call that no stage or rule has to be asked about, and nothing comes of it but a
+    /// violation, which is had elsewhere: most calls of a reply are such, and need no state of their own.
+    fn is_refused<W: Explored>(&self, state: &State<W>, tool: Option<ToolIdx>) -> bool {
+        let Some(stage) = self.table.stages.get(state.core.stage.index()) else { return false };
+        if stage.leave_by.call || tool.is_some_and(|t| stage.allowed.allows(&self.roster.name(t))) {
+            return false;
+        }
+        let call = Proposed { no: CallNo(0), what: tool.map(Target::Tool), identity: Some(Identity(0)) };
+        let mut after = state.core.clone();
+        let judgement = after.judge(self.cx(), &call, &mut Tape::new(self));
+        after.notes.clear();
+        after.violations = state.core.violations;
+        after.reply.violation = state.core.reply.violation;
+        matches!(judgement, Judgement::Refuse(..)) && after == state.core
     }
 
     fn advance<W: Explored>(&self, state: &State<W>, emit: Emit<'_, W>) {
