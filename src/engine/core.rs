@@ -962,6 +962,8 @@ impl<W: Identities> Core<W> {
                     return false;
                 }
                 self.reply.moved = true;
+                // It has left by the call: what was said of leaving the stage before opens no gate of this one.
+                self.reply.advance = false;
                 self.set_stage(cx, to, from);
                 self.notes.push(Note::Moved { from, passed, to });
                 return true;

@@ -123,7 +123,7 @@ impl Plan {
     }
 
     fn before_step<W: Explored>(&self, core: &mut Core<W>, tape: &mut Tape<'_>) {
-        if core.life.outcome().is_none() && !core.is_closing_request(&self.table) {
+        if core.life.outcome().is_none() && core.closing.is_none() {
             core.ask_rules(self.cx(), At::Step, None, tape);
         }
     }
@@ -217,7 +217,7 @@ impl Plan {
                 if self.aims {
                     // Where the reply will end is guessed; a wrong guess leads nowhere.
                     let stages = self.aims_from(to.core.stage);
-                    to.aim = *stages.get(usize::from(tape.choose(u8::try_from(stages.len()).ok()?)))?;
+                    to.aim = *stages.get(tape.choose(u32::try_from(stages.len()).ok()?) as usize)?;
                 }
                 return Some((What::Reply(shape), to, broken));
             }
@@ -406,7 +406,7 @@ impl Plan {
         let mut came_to =
             if from_memory { CameTo { from_memory, ..CameTo::default() } } else { self.result(to, pending.tool, tape) };
         if W::EXACT && !from_memory {
-            came_to.print = tape.choose(2);
+            came_to.print = u8::from(tape.choose(2) == 1);
         }
         let mut then = Then::Nothing;
         if self.is_lazy::<W>() {
@@ -415,7 +415,7 @@ impl Plan {
             to.may.leave |= speaks;
             to.may.close |= speaks;
         } else {
-            then = *W::THENS.get(usize::from(tape.choose(u8::try_from(W::THENS.len()).ok()?)))?;
+            then = *W::THENS.get(tape.choose(u32::try_from(W::THENS.len()).ok()?) as usize)?;
             came_to.fired = then != Then::Nothing;
         }
         let mut core = to.core.clone();
@@ -546,10 +546,25 @@ impl Plan {
                 .iter()
                 .filter_map(|(may, then)| (*may && *then > reply.then).then_some(*then)),
         );
-        let choice = if ways.len() > 1 { usize::from(tape.choose(u8::try_from(ways.len()).unwrap_or(1))) } else { 0 };
+        let choice = if ways.len() > 1 { tape.choose(u32::try_from(ways.len()).unwrap_or(1)) as usize } else { 0 };
         if let Some(then) = ways.get(choice).filter(|then| **then > reply.then) {
             (reply.then, reply.then_by) = (*then, Some(Guard::NoProgress));
         }
+    }
+
+    /// Nested runs of the reply that share this run's steps have spent some of what they could be given.
+    fn nested_spent<W: Explored>(&self, to: &mut State<W>, tape: &mut Tape<'_>, broken: &mut Broken) {
+        if to.core.reply.nested == 0 {
+            return;
+        }
+        let steps = tape.choose(to.core.grant(self.cx(), 1).saturating_add(1));
+        to.core.steps = to.core.steps.saturating_add(steps);
+        if let Some(spent) = to.core.spent.get_mut(to.core.stage.index()) {
+            *spent += steps;
+        }
+        let within = to.core.spent_in(to.core.stage) <= to.core.budget(&self.table, to.core.stage);
+        note(broken, within, Property::Ceiling);
+        self.check_within(&to.core, broken);
     }
 
     /// Settles the reply; `None` when the stage guessed for its results was wrong.
@@ -566,6 +581,7 @@ impl Plan {
         }
         to.core.reply.violation |= std::mem::take(&mut to.refused);
         self.wanted(to, tape);
+        self.nested_spent(to, tape, broken);
         to.phase = Phase::Idle;
         let before = to.core.clone();
         let moves = to.core.settle(self.cx());
@@ -648,9 +664,14 @@ impl Plan {
             let mut to = state.clone();
             let mut broken = Broken::new();
             to.core.provider_failed(false, &mut Vec::new());
-            note(&mut broken, to.core.life.outcome() == Some(Outcome::ProviderError), Property::Ends);
+            // A request for the answer that cannot be made ends the run with its digest.
+            let closing = state.core.closing.as_ref().map(|c| c.outcome);
+            let expected = closing.unwrap_or(Outcome::ProviderError);
+            note(&mut broken, to.core.life.outcome() == Some(expected), Property::Ends);
             self.check_steps(&state.core, &to.core, false, &mut broken);
-            to.core.resume();
+            if closing.is_none() {
+                to.core.resume();
+            }
             Some((What::Fails, to, broken))
         });
         self.ways(state, emit, |_| {

@@ -168,7 +168,7 @@ pub type Chosen = Vec<(RuleId, bool)>;
 pub struct Tape<'a> {
     plan: &'a Plan,
     /// The choice and the number of choices, in the order they came up.
-    choices: Vec<(u8, u8)>,
+    choices: Vec<(u32, u32)>,
     at: usize,
     /// Conditions that keep one value through a run, as `assume` in a scenario does.
     fixed: Option<Chosen>,
@@ -207,7 +207,7 @@ impl<'a> Tape<'a> {
     }
 
     /// One of `of` ways.
-    pub fn choose(&mut self, of: u8) -> u8 {
+    pub fn choose(&mut self, of: u32) -> u32 {
         let choice = match self.choices.get(self.at) {
             Some((choice, _)) => *choice,
             None => {

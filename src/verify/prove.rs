@@ -7,6 +7,8 @@ use super::search::{Searched, Violation, Watcher, search};
 use super::{confirm, scenario};
 use crate::engine::guard::Watch;
 use crate::table::StageTable;
+use crate::table::model::{Allowed, Guarantee, Spend};
+use crate::table::names::NamePattern;
 use crate::testing::{Played, Scenario};
 
 /// States explored at most, unless said otherwise.
@@ -88,11 +90,12 @@ pub fn prove(table: &StageTable, options: &mut Options<'_>) -> Proof {
     let mut proof =
         Proof { states: found.states, edges: found.edges, bytes: found.bytes, abstracted, ..Proof::default() };
     let mut refuted = refute(table, &suspected, options);
+    let below = nested_below(table);
     for property in all {
         let said = property.said(table);
         if let Some(at) = refuted.iter().position(|(p, _)| *p == property) {
             proof.broken.push(refuted.swap_remove(at).1);
-        } else if suspected.contains(&property) || !found.complete {
+        } else if suspected.contains(&property) || !found.complete || below.reads(table, property) {
             proof.open.push(said);
         } else {
             proof.proved.push(said);
@@ -100,6 +103,52 @@ pub fn prove(table: &StageTable, options: &mut Options<'_>) -> Proof {
     }
     proof.complete = proof.open.is_empty();
     proof
+}
+
+/// What nested runs can do that the exploration of the outer table does not see.
+#[derive(Default)]
+struct Below {
+    /// Tables of nested runs.
+    tables: Vec<StageTable>,
+    /// Some spend steps of their own.
+    own: bool,
+    /// Their calls can use up the outer run's `max_calls`.
+    calls: bool,
+}
+
+fn nested_below(table: &StageTable) -> Below {
+    let nested = |t: &StageTable| t.tools.iter().filter_map(|t| t.nested.as_ref()).any(|n| n.spend == Spend::Own);
+    let tables: Vec<StageTable> = table.nested.values().cloned().collect();
+    let own = nested(table) || tables.iter().any(nested);
+    Below { own, calls: !tables.is_empty() && table.limits.max_calls.is_some(), tables }
+}
+
+impl Below {
+    /// Whether a property depends on it; then it is not proved.
+    fn reads(&self, table: &StageTable, property: Property) -> bool {
+        let runs = |tool: &NamePattern| self.tables.iter().any(|t| may_call(t, tool));
+        let guarantee = match property {
+            Property::Guarantee(at) => table.guarantees.get(at),
+            _ => None,
+        };
+        let read = match guarantee {
+            Some(Guarantee::Never { tool, before }) => runs(tool) || runs(before),
+            Some(Guarantee::AtMost { tool, .. } | Guarantee::OnlyIn { tool, .. }) => runs(tool),
+            Some(Guarantee::Within { tree, .. }) => *tree && self.own,
+            Some(Guarantee::Reaches(_)) | None => false,
+        };
+        read || self.calls
+    }
+}
+
+/// Whether a stage of the table may allow a tool of that pattern.
+fn may_call(table: &StageTable, tool: &NamePattern) -> bool {
+    table.stages.iter().any(|s| match &s.allowed {
+        Allowed::All => true,
+        Allowed::These { list, .. } => list.iter().any(|p| {
+            if p.is_exact() { tool.matches(p.as_str()) } else { !tool.is_exact() || p.matches(tool.as_str()) }
+        }),
+    })
 }
 
 /// A large table is first explored with its steps not all told apart: what holds there holds. What does not, or what a

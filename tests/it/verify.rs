@@ -8,6 +8,13 @@ fn table(text: &str) -> StageTable {
     StageTable::parse(text).unwrap_or_else(|e| panic!("{e}"))
 }
 
+fn shipped(path: &str) -> StageTable {
+    let text = std::fs::read_to_string(path).unwrap();
+    let folder = std::path::Path::new(path).parent().unwrap();
+    let mut include = |name: &str| std::fs::read_to_string(folder.join(name)).map_err(|e| e.to_string());
+    StageTable::parse_with(path, &text, &mut include).unwrap_or_else(|e| panic!("{e}"))
+}
+
 fn proof(table: &StageTable) -> Proof {
     prove(table, &mut Options { max_states: 300_000, progress: &mut |_| true })
 }
@@ -34,9 +41,11 @@ const HEAD: &str = "stagekeeper: 1\nworkflow: w\n";
 
 #[test]
 fn every_shipped_table_is_proved() {
-    for name in ["diagnose", "docs_qa", "support"] {
+    for name in
+        ["diagnose", "docs_qa", "incident", "observe", "research", "research_one", "support", "transpile", "warehouse"]
+    {
         let path = format!("{}/stages/{name}.yaml", env!("CARGO_MANIFEST_DIR"));
-        let table = table(&std::fs::read_to_string(path).unwrap());
+        let table = shipped(&path);
         let proof = proof(&table);
         let broken: Vec<_> = proof.broken.iter().map(|b| format!("{}\n{}", b.property, b.scenario)).collect();
         assert!(proof.complete && broken.is_empty(), "{name}: {:?} {}", proof.open, broken.join("\n"));
@@ -64,7 +73,12 @@ fn a_tool_without_max_calls_may_run_more_often_than_promised() {
     let text = format!(
         "{HEAD}stages: {{ act: {{ goal: Act., allowed_tools: [send], max_steps: 3 }} }}\nguarantees: [{{ at_most: {{ tool: send, times: 1 }} }}]\n"
     );
-    insta::assert_snapshot!(counterexample(&text, "at_most"), @"");
+    insta::assert_snapshot!(counterexample(&text, "at_most"), @r##"
+    task: Do the task.
+    script:
+      - calls: [{ tool: send, args: { n: 1 }, result: result 1 }, { tool: send, args: { n: 2 }, result: result 2 }]
+    expect: { outcome: exhausted, steps: 3, run: { send: 2 } }
+    "##);
 }
 
 #[test]
@@ -76,7 +90,12 @@ fn a_tool_that_two_stages_allow_is_not_only_in_one() {
 guarantees: [{{ only_in: {{ tool: send, stage: act }} }}]
 "
     );
-    insta::assert_snapshot!(counterexample(&text, "only_in"), @"");
+    insta::assert_snapshot!(counterexample(&text, "only_in"), @r##"
+    task: Do the task.
+    script:
+      - call: { tool: send, args: { n: 1 }, result: result 1 }
+    expect: { outcome: exhausted, steps: 4, run: { send: 1 } }
+    "##);
 }
 
 #[test]
@@ -90,7 +109,14 @@ rules: [{{ name: in-a-hurry, at: result, when: \"'now' in result.text\", goto: s
 guarantees: [{{ reaches: check }}]
 "
     );
-    insta::assert_snapshot!(counterexample(&text, "reaches"), @"");
+    insta::assert_snapshot!(counterexample(&text, "reaches"), @r##"
+    task: Do the task.
+    assume: { in-a-hurry: true }
+    script:
+      - call: { tool: ls, args: { n: 1 }, result: result 1 }
+      - empty
+    expect: { outcome: exhausted, steps: 2, run: { ls: 1 } }
+    "##);
 }
 
 #[test]
@@ -102,7 +128,15 @@ fn a_run_may_take_longer_than_promised() {
 guarantees: [{{ within: {{ steps: 3 }} }}]
 "
     );
-    insta::assert_snapshot!(counterexample(&text, "within"), @"");
+    insta::assert_snapshot!(counterexample(&text, "within"), @r##"
+    task: Do the task.
+    script:
+      - empty
+      - empty
+      - empty
+      - empty
+    expect: { outcome: exhausted, steps: 4 }
+    "##);
 }
 
 #[test]
@@ -115,7 +149,13 @@ stages:
 guarantees: [{{ never: {{ tool: commit, before: test }} }}]
 "
     );
-    insta::assert_snapshot!(counterexample(&text, "never"), @"");
+    insta::assert_snapshot!(counterexample(&text, "never"), @r##"
+    task: Do the task.
+    script:
+      - call: { tool: lint, args: { n: 1 }, result: "all ok\nresult 1" }
+      - call: { tool: commit, args: { n: 2 }, result: result 2 }
+    expect: { outcome: exhausted, steps: 4, run: { lint: 1, commit: 1 } }
+    "##);
 }
 
 #[test]
@@ -130,7 +170,14 @@ stages:
 guarantees: [{{ reaches: middle }}]
 "
     );
-    insta::assert_snapshot!(counterexample(&text, "reaches"), @"");
+    insta::assert_snapshot!(counterexample(&text, "reaches"), @r##"
+    task: Do the task.
+    script:
+      - call: { tool: ls, args: { n: 0 }, result: result 0 }
+      - call: { tool: ls, args: { n: 0 } }
+      - empty
+    expect: { outcome: looped, steps: 3, run: { ls: 1 } }
+    "##);
 }
 
 #[test]

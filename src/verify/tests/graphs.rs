@@ -182,7 +182,12 @@ fn merged_and_unmerged_explorations_agree_state_for_state() {
                 projected.insert(merged_key(&state.core, &state.monitor, &plan));
             }
         });
-        println!("{name}: {} merged, {} unmerged states, {} between replies", found.states, all.states, merged.len());
+        crate::verify::tests::tell(&format!(
+            "{name}: {} merged, {} unmerged states, {} between replies",
+            found.states,
+            all.states,
+            merged.len()
+        ));
         let missing = projected.difference(&merged).count();
         let extra = merged.difference(&projected).count();
         assert_eq!((missing, extra), (0, 0), "{name}: of {} and {}", merged.len(), projected.len());
@@ -204,7 +209,10 @@ fn the_abstract_graph_contains_every_state_of_the_real_guards() {
                 assert!(merged.contains(&merged_key(&state.core, &state.monitor, &plan)), "{name}: {:?}", state.core);
             }
         });
-        println!("{name}: {seen} states with the real guards, {} abstract ones", merged.len());
+        crate::verify::tests::tell(&format!(
+            "{name}: {seen} states with the real guards, {} abstract ones",
+            merged.len()
+        ));
     }
 }
 
