@@ -15,8 +15,9 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// Goes on with a stored run that was interrupted, waits or was cancelled. What was stored is not asked for again, and
-/// nothing is refilled: a run that a limit closed needs a grant.
+/// Goes on with a stored run that was interrupted, waits or was cancelled.
+///
+/// What was stored is not asked for again, and nothing is refilled: a run that a limit closed needs a grant.
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
     /// The run, as `stagekeeper runs` lists it

@@ -10,8 +10,9 @@ use std::path::PathBuf;
 /// The store that is meant when none is named.
 pub(super) const DEFAULT_STORE: &str = "runs.db";
 
-/// Lists the runs of a store, the latest first. Those that came within 3 steps of their ceiling and still called tools
-/// are marked.
+/// Lists the runs of a store, the latest first.
+///
+/// Those that came within 3 steps of their ceiling and still called tools are marked.
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
     /// The store

@@ -44,9 +44,9 @@ pub(super) fn summary(out: &mut String, trace: &Trace, page: &Gathered<'_>) {
     if !page.answer.is_empty() {
         let _ = write!(out, "<dt>answer</dt><dd class=\"text\">{}</dd>", escaped(&shortened(page.answer, TEXT)).trim());
     }
-    let _ = write!(
+    let _ = writeln!(
         out,
-        "<dt>run</dt><dd>{}, table {}{}</dd></dl>\n</header>\n",
+        "<dt>run</dt><dd>{}, table {}{}</dd></dl>\n</header>",
         escaped(&trace.header.run),
         escaped(&trace.header.table.file),
         if trace.header.observe { ", only observed" } else { "" },
@@ -73,9 +73,9 @@ fn lane_stage(out: &mut String, stage: &StageBar) {
         None => (" class=\"unseen\"", name),
     };
     let again = if stage.entered > 1 { format!(", entered {} times", stage.entered) } else { String::new() };
-    let _ = write!(
+    let _ = writeln!(
         out,
-        "<li{class} title=\"{}\"><b>{name}</b><span class=\"of\">{}/{} steps{again}</span>{}<span class=\"allows\">{}</span></li>\n",
+        "<li{class} title=\"{}\"><b>{name}</b><span class=\"of\">{}/{} steps{again}</span>{}<span class=\"allows\">{}</span></li>",
         escaped(&stage.goal),
         stage.spent,
         stage.budget,
@@ -107,9 +107,9 @@ pub(super) fn tools(out: &mut String) {
 pub(super) fn item(out: &mut String, item: &Item<'_>) {
     match item {
         Item::Entered { id, name, number, of, left, by } => {
-            let _ = write!(
+            let _ = writeln!(
                 out,
-                "<h2 id=\"at{id}\"><span class=\"arrow\" aria-hidden=\"true\">→</span> {} <small>stage {number} of {of} · {} left · {}</small></h2>\n",
+                "<h2 id=\"at{id}\"><span class=\"arrow\" aria-hidden=\"true\">→</span> {} <small>stage {number} of {of} · {} left · {}</small></h2>",
                 escaped(name),
                 words::steps(*left),
                 escaped(by),
@@ -119,9 +119,9 @@ pub(super) fn item(out: &mut String, item: &Item<'_>) {
         Item::RolledBack { stage, by, dropped, to } => {
             let stage = escaped(stage);
             let stage = to.map_or(stage.clone(), |to| format!("<a href=\"#at{to}\">{stage}</a>"));
-            let _ = write!(
+            let _ = writeln!(
                 out,
-                "<p class=\"back\"><span class=\"arrow\" aria-hidden=\"true\">↩</span> back to the start of {stage} <small>{} · {} left the view · steps are not given back</small></p>\n",
+                "<p class=\"back\"><span class=\"arrow\" aria-hidden=\"true\">↩</span> back to the start of {stage} <small>{} · {} left the view · steps are not given back</small></p>",
                 escaped(by),
                 counted(*dropped, "message"),
             );
@@ -208,9 +208,9 @@ fn call(out: &mut String, call: &Call<'_>) {
         Judged::Ask { by, .. } => format!(" ({})", words::clean(by)),
         Judged::Run => String::new(),
     };
-    let _ = write!(
+    let _ = writeln!(
         out,
-        "<div class=\"call {kind}\" id=\"call{no}\"><p><span class=\"sign\" aria-hidden=\"true\">{sign}</span><code><b>{}</b>{}{resolved}</code> <span class=\"verdict\">{word}{}</span> <a class=\"no\" href=\"#call{no}\">call {no}</a></p>\n",
+        "<div class=\"call {kind}\" id=\"call{no}\"><p><span class=\"sign\" aria-hidden=\"true\">{sign}</span><code><b>{}</b>{}{resolved}</code> <span class=\"verdict\">{word}{}</span> <a class=\"no\" href=\"#call{no}\">call {no}</a></p>",
         escaped(call.tool),
         escaped(&words::cut(&words::arguments(raw), 160)),
         escaped(&why),
