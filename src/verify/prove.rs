@@ -16,7 +16,7 @@ pub const MAX_STATES: usize = 20_000_000;
 /// States of the search with the real guards, which only looks for a counterexample.
 const MAX_EXACT: usize = 200_000;
 /// Ceiling above which a table counts as large.
-const LARGE: u32 = 100;
+const LARGE: u32 = 16;
 /// Steps left that are told apart when a table is too large to count them all.
 const MOST_LEFT: u32 = 3;
 
@@ -158,7 +158,9 @@ fn explore(table: &StageTable, all: &[Property], options: &mut Options<'_>) -> (
         let plan = Plan::new(table, Precision { most_left: Some(MOST_LEFT), ..Precision::PROOF }, true);
         run::<Oracle>(&plan, all, options)
     };
-    let large = table.ceiling() > LARGE;
+    // A promise of steps below the ceiling needs every step.
+    let counts = |g: &Guarantee| matches!(g, Guarantee::Within { steps, .. } if *steps < table.ceiling());
+    let large = table.ceiling() > LARGE && !table.guarantees.iter().any(counts);
     if large {
         let found = coarse(options);
         if found.complete && found.broken.is_empty() {

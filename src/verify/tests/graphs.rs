@@ -195,6 +195,27 @@ fn merged_and_unmerged_explorations_agree_state_for_state() {
 }
 
 #[test]
+fn the_graph_with_steps_abstracted_contains_every_state_with_all_steps_counted() {
+    let table = table("tools: { ls: { effect: read }, go: { effect: write, max_calls: 5 } }
+stages:
+  look: { goal: Look., allowed_tools: [ls], max_steps: 6, leave_by: [answer, call] }
+  act: { goal: Act., allowed_tools: [go], max_steps: 5 }
+  say: { goal: Say., allowed_tools: [], max_steps: 5 }
+rules: [{ name: back, at: result, tool: go, when: result.error, goto: look }, { name: more, at: reply, when: reply.text, extend: { stage: act, steps: 2 } }]
+");
+    let coarse = Plan::new(&table, Precision { most_left: Some(2), ..Precision::PROOF }, true);
+    let (abstracted, _) = merged(&coarse);
+    let mut all = 0;
+    explore::<Oracle>(&Plan::new(&table, Precision::PROOF, true), &mut |state| {
+        if state.phase == Phase::Idle {
+            all += 1;
+            assert!(abstracted.contains(&merged_key(&state.core, &state.monitor, &coarse)), "{:?}", state.core);
+        }
+    });
+    crate::verify::tests::tell(&format!("{all} states between replies, {} with steps abstracted", abstracted.len()));
+}
+
+#[test]
 fn the_abstract_graph_contains_every_state_of_the_real_guards() {
     for (name, text) in TABLES.iter().take(2) {
         let table = table(text);
