@@ -72,6 +72,10 @@ pub fn go_on(trace: &Trace, table: &StageTable) -> Result<GoesOn, Box<Difference
     let same_table = super::header::table_hash(&table.source.text, &table.source.included) == trace.header.table_hash;
     let wrong = |record, why: String| Box::new(Difference { record, recorded: None, now: None, unfitting: Some(why) });
     let mut session = trace.header.session(table).start().map_err(|e| wrong(1, e.to_string()))?;
+    if trace.records.is_empty() {
+        // Interrupted before anything was kept: the session's opening record is still to be written.
+        return Ok(GoesOn { session, records: Vec::new(), asked: Vec::new() });
+    }
     let mut opening = session.take_records().into_iter().flat_map(|record| record.events).collect::<Vec<_>>();
     let (mut records, mut asked) = (Vec::new(), Vec::<(Option<String>, usize)>::new());
     for (at, stamped) in trace.records.iter().enumerate() {
