@@ -408,10 +408,12 @@ impl Plan {
     fn stay_many<W: Explored>(&self, before: &Core<W>, core: &mut Core<W>, tool: ToolIdx, tape: &mut Tape<'_>) {
         let many = self.many_calls(tool);
         let (was, is) = (before.tool(tool).runs, core.tool(tool).runs);
-        if many.is_some_and(|most| most.saturating_sub(was) >= MANY) && is > was && tape.choose(2) == 1 {
-            if let Some(state) = core.tools.get_mut(tool.index()) {
-                state.runs = was;
-            }
+        if many.is_some_and(|most| most.saturating_sub(was) >= MANY)
+            && is > was
+            && tape.choose(2) == 1
+            && let Some(state) = core.tools.get_mut(tool.index())
+        {
+            state.runs = was;
         }
     }
 

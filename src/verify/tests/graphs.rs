@@ -44,6 +44,9 @@ rules: [{ name: more, at: reply, when: 'reply.text', extend: { stage: look, step
 "),
 ];
 
+/// A plan and the states of its graph.
+type Graph = (Plan, BTreeSet<Vec<u8>>);
+
 fn table(text: &str) -> StageTable {
     StageTable::parse(&format!("{HEAD}{text}")).unwrap_or_else(|e| panic!("{e}"))
 }
@@ -299,7 +302,7 @@ fn feed(session: &mut Session, next: &Next, names: &[String]) {
 
 fn run_stays_within(name: &str, text: &str, script: &[Next]) {
     thread_local! {
-        static GRAPHS: std::cell::RefCell<std::collections::HashMap<String, (Plan, BTreeSet<Vec<u8>>)>> = std::cell::RefCell::default();
+        static GRAPHS: std::cell::RefCell<std::collections::HashMap<String, Graph>> = std::cell::RefCell::default();
     }
     let table = table(text);
     GRAPHS.with_borrow_mut(|graphs| {
