@@ -250,19 +250,50 @@ fn a_mail_goes_into_the_outbox_that_was_named() {
 /// A server that takes the request and never answers; the run is cancelled while it waits.
 #[cfg(unix)]
 #[test]
-fn ctrl_c_cancels_and_the_summary_still_comes() {
+fn a_signal_cancels_and_the_summary_still_comes() {
+    for signals in [&["-INT"][..], &["-TERM"], &["-HUP"], &["-TERM", "-HUP", "-TERM"]] {
+        let shop = Shop::new();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/v1", listener.local_addr().unwrap());
+        let args = ["run", "diagnose.yaml", "--task", TASK, "--model", "openai:m", "--base-url", &url];
+        let child = shop.command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let held = listener.accept().unwrap();
+        for signal in signals {
+            // After the first the run may have ended already.
+            let sent = Command::new("kill").args([signal, child.id().to_string().as_str()]).output().unwrap();
+            assert!(sent.status.success() || signals.len() > 1, "{signal}");
+        }
+        let output = child.wait_with_output().unwrap();
+        drop(held);
+        assert_eq!(output.status.code(), Some(130), "{signals:?}");
+        assert!(String::from_utf8(output.stdout).unwrap().contains("cancelled in 0 of at most 15 steps"));
+        assert!(shop.read(&shop.trace()).lines().last().unwrap().contains("cancelled"));
+    }
+}
+
+/// What `run_command` began has a process group of its own, which a signal to the program alone does not reach.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_sigterm_ends_what_a_tool_began() {
     let shop = Shop::new();
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/v1", listener.local_addr().unwrap());
-    let args = ["run", "diagnose.yaml", "--task", TASK, "--model", "openai:m", "--base-url", &url];
-    let child = shop.command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let held = listener.accept().unwrap();
-    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
-    let output = child.wait_with_output().unwrap();
-    drop(held);
-    assert_eq!(output.status.code(), Some(130));
-    assert!(String::from_utf8(output.stdout).unwrap().contains("cancelled in 0 of at most 15 steps"));
-    assert!(shop.read(&shop.trace()).lines().last().unwrap().contains("cancelled"));
+    let line = format!("sleep 98.{}", std::process::id());
+    shop.write(
+        "waits.yaml",
+        &format!("stagekeeper: 1\nworkflow: waits\ntools:\n  run_command: {{ commands: [{line}] }}\nstages:\n  s: {{ goal: G, allowed_tools: [run_command], max_steps: 2 }}\n"),
+    );
+    let call = format!("script:\n  - call: {{ tool: run_command, args: {{ command: {line} }} }}\n  - text: done\n");
+    shop.write("calls.yaml", &call);
+    let args = ["run", "waits.yaml", "--task", TASK, "--no-trace", "--model", "script:calls.yaml"];
+    let mut child = shop.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let sleeps = || Command::new("pgrep").args(["-fx", &line]).output().is_ok_and(|o| o.status.success());
+    let began = (0..200).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        sleeps()
+    });
+    assert!(began, "{:?}", child.try_wait());
+    assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(!sleeps());
 }
 
 #[test]
