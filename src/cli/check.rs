@@ -102,7 +102,9 @@ fn text(file: &str, checked: &Checked, show: bool) -> Result<(), Failure> {
 fn bounds_text(file: &str, table: &StageTable) -> String {
     let Bounds { ceiling, ceiling_calls, max_calls, .. } = table.bounds();
     let mut out = format!("{file}: {} is sound\n", table.workflow());
-    out.push_str(&format!("  ceiling: {ceiling} replies, {ceiling_calls} calls in a proxy\n"));
+    out.push_str(&format!(
+        "  ceiling: {ceiling} replies, {ceiling_calls} calls in a proxy, where each call is a step\n"
+    ));
     let tree = crate::engine::tree::ceiling(table);
     if table.nested_runs() {
         out.push_str(&tree_text(tree));
@@ -110,7 +112,8 @@ fn bounds_text(file: &str, table: &StageTable) -> String {
     let limited: Vec<String> =
         max_calls.iter().filter_map(|(tool, most)| most.map(|most| format!("{tool} {most}"))).collect();
     if !limited.is_empty() {
-        out.push_str(&format!("  most calls: {}\n", limited.join(", ")));
+        let a_step = table.limits.calls_per_step;
+        out.push_str(&format!("  most calls, at up to {a_step} a step: {}\n", limited.join(", ")));
     }
     out
 }

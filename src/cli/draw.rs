@@ -38,13 +38,19 @@ enum Format {
 }
 
 impl Format {
-    fn of_ending(path: &Path) -> Option<Self> {
-        match path.extension()?.to_str()? {
-            "mmd" | "mermaid" => Some(Self::Mermaid),
-            "dot" | "gv" => Some(Self::Dot),
-            "svg" => Some(Self::Svg),
-            "html" | "htm" => Some(Self::Html),
-            _ => None,
+    /// By the ending of the file to write; without one it is text.
+    fn of_ending(path: &Path) -> Result<Self, Failure> {
+        let Some(ending) = path.extension() else { return Ok(Self::Text) };
+        match ending.to_string_lossy().to_lowercase().as_str() {
+            "mmd" | "mermaid" => Ok(Self::Mermaid),
+            "dot" | "gv" => Ok(Self::Dot),
+            "svg" => Ok(Self::Svg),
+            "html" | "htm" => Ok(Self::Html),
+            "txt" => Ok(Self::Text),
+            ending => Err(Failure::usage(format!(
+                "the ending `.{ending}` says no format; use `.svg`, `.mmd`, `.mermaid`, `.dot`, `.gv`, `.txt`, or `.html` \
+                 for a trace, or name the format with `--format`"
+            ))),
         }
     }
 
@@ -60,7 +66,11 @@ impl Format {
 }
 
 pub(super) fn run(args: &Args) -> Result<u8, Failure> {
-    let format = args.format.or_else(|| Format::of_ending(args.output.as_deref()?)).unwrap_or(Format::Text);
+    let format = match (args.format, &args.output) {
+        (Some(format), _) => format,
+        (None, Some(path)) => Format::of_ending(path)?,
+        (None, None) => Format::Text,
+    };
     let drawn = match (is_trace(&args.file)?, format, format.picture()) {
         (true, Format::Text, _) => told(&read_trace(&args.file)?),
         (true, Format::Html, _) => page(&read_trace(&args.file)?),
@@ -95,10 +105,12 @@ fn page(trace: &Trace) -> String {
     }
 }
 
+/// Whether it begins as a trace. What is empty and not called a table is a trace that was not begun.
 fn is_trace(path: &Path) -> Result<bool, Failure> {
     let mut file = BufReader::new(files::open(path)?);
     let start = file.fill_buf().map_err(|e| Failure::usage(format!("`{}` cannot be read: {e}", path.display())))?;
-    Ok(start.starts_with(TRACE_MARK))
+    let table = path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml");
+    Ok(start.starts_with(TRACE_MARK) || (start.is_empty() && !table))
 }
 
 /// Reads a trace; what had to be left out is said.

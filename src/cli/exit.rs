@@ -18,7 +18,7 @@ pub const UNREACHABLE: u8 = 5;
 pub const DIFFERS: u8 = 6;
 /// The run waits for a person.
 pub const PAUSED: u8 = 7;
-/// Cancelled by Ctrl-C, as 128 + SIGINT.
+/// Cancelled by Ctrl-C (128 + SIGINT), or by SIGTERM or SIGHUP.
 pub const CANCELLED: u8 = 130;
 
 /// The code that a run's outcome gives.

@@ -42,13 +42,28 @@ pub(super) fn user() -> String {
     ["USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok()).unwrap_or_else(|| "somebody".to_owned())
 }
 
+/// Whether SIGHUP is ignored, as under `nohup`: then a run outlives its terminal. Known on Linux only.
+pub(super) fn hangup_is_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    // A bit for each signal from 1 on, and SIGHUP is 1.
+    ignored.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).is_some_and(|bits| bits & 1 == 1)
+}
+
 /// Opens a file for reading.
 ///
 /// # Errors
-/// With exit code 2 when it is not there, a folder, or forbidden.
+/// With exit code 2 when it is not there, a folder, forbidden, or a pipe or device, which could be waited for for ever.
 pub(super) fn open(path: &Path) -> Result<File, Failure> {
-    if path.is_dir() {
-        return Err(Failure::usage(format!("`{}` is a folder, not a file", path.display())));
+    let wrong = match path.metadata() {
+        Ok(what) if what.is_dir() => Some("is a folder, not a file"),
+        Ok(what) if !what.is_file() => {
+            Some("is no regular file but a pipe or a device; write its content to a file first")
+        }
+        _ => None,
+    };
+    if let Some(wrong) = wrong {
+        return Err(Failure::usage(format!("`{}` {wrong}", path.display())));
     }
     File::open(path).map_err(|e| {
         Failure::usage(match e.kind() {
@@ -145,11 +160,43 @@ pub(super) fn included(table: &Path, name: &str) -> Result<String, String> {
 /// Writes a whole file, replacing what was there.
 ///
 /// # Errors
-/// When it cannot be written.
+/// With exit code 2 when it cannot be opened, 1 when it cannot be filled.
 pub(super) fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    File::create(path)
-        .and_then(|mut file| file.write_all(text.as_bytes()))
-        .map_err(|e| Failure::usage(format!("`{}` cannot be written: {e}", path.display())))
+    Awaited::open(path)?.fill(text)
+}
+
+/// A file that is opened before its content is known, so that a wrong path is told before anything is spent.
+pub(super) struct Awaited {
+    path: PathBuf,
+    file: File,
+}
+
+impl Awaited {
+    /// Opens or makes the file; what it holds stays until it is filled.
+    ///
+    /// # Errors
+    /// With exit code 2 when that cannot be done.
+    pub(super) fn open(path: &Path) -> Result<Self, Failure> {
+        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
+        let file = file.map_err(|e| Failure::usage(not_written(path, &e)))?;
+        Ok(Self { path: path.to_owned(), file })
+    }
+
+    /// Replaces what the file holds.
+    ///
+    /// # Errors
+    /// With exit code 1 when it cannot be written: the path was right, so the disk is not.
+    pub(super) fn fill(mut self, text: &str) -> Result<(), Failure> {
+        let regular = self.file.metadata().is_ok_and(|what| what.is_file());
+        let emptied = if regular { self.file.set_len(0) } else { Ok(()) };
+        emptied
+            .and_then(|()| self.file.write_all(text.as_bytes()))
+            .map_err(|e| Failure::unexpected(not_written(&self.path, &e)))
+    }
+}
+
+fn not_written(path: &Path, e: &std::io::Error) -> String {
+    format!("`{}` cannot be written: {e}", path.display())
 }
 
 /// Writes a whole file and makes the folders it needs.
@@ -157,9 +204,7 @@ pub(super) fn write(path: &Path, text: &str) -> Result<(), Failure> {
 /// # Errors
 /// When it cannot be written.
 pub(super) fn write_with_folders(path: &Path, text: &str) -> Result<(), Failure> {
-    path.parent()
-        .map_or(Ok(()), std::fs::create_dir_all)
-        .map_err(|e| Failure::usage(format!("`{}` cannot be written: {e}", path.display())))?;
+    path.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(|e| Failure::usage(not_written(path, &e)))?;
     write(path, text)
 }
 
@@ -177,7 +222,7 @@ pub(super) fn write_new(files: &[(PathBuf, String)]) -> Result<(), Failure> {
             .map_or(Ok(()), std::fs::create_dir_all)
             .and_then(|()| OpenOptions::new().write(true).create_new(true).open(path))
             .and_then(|mut file| file.write_all(text.as_bytes()));
-        written.map_err(|e| Failure::usage(format!("`{}` cannot be written: {e}", path.display())))?;
+        written.map_err(|e| Failure::usage(not_written(path, &e)))?;
     }
     Ok(())
 }

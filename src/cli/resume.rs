@@ -79,6 +79,7 @@ pub(super) fn run(args: &Args) -> Result<u8, Failure> {
     let store: Arc<dyn RunStore> = Arc::new(SqliteStore::existing(&args.store).map_err(|e| failed(&e))?);
     // Refusals come before the run is claimed, where they can.
     store.load(&args.run).map_err(|e| failed(&e))?;
+    let summary = args.summary.as_deref().map(files::Awaited::open).transpose()?;
     let lease = store.claim(&args.run, &Holder::here(), now_ms()).map_err(|e| failed(&e))?;
     let kept = Kept::new(Arc::clone(&store), lease.clone());
     // Read again: what the former holder wrote until it lost the run.
@@ -93,7 +94,7 @@ pub(super) fn run(args: &Args) -> Result<u8, Failure> {
     let mut sink = StoreSink::behind(Arc::clone(&kept), &stored);
     grant(args, &mut session, &mut sink)?;
     let settings = Settings::read(&stored.settings);
-    let mut models = models(args, &settings)?;
+    let mut models = models(args, &settings, &table)?;
     for (alias, times) in asked {
         let own = models.by_alias.iter_mut().find(|(known, _)| Some(known) == alias.as_ref());
         own.map_or(&mut models.main, |(_, model)| model).goes_on_behind(times);
@@ -103,7 +104,7 @@ pub(super) fn run(args: &Args) -> Result<u8, Failure> {
     let ended = drive(&mut session, models, tools, Box::new(sink), decided, |runner| {
         runner.begun(stored.intents.clone()).unanswered(Unanswered::Pause)
     })?;
-    finish(args.format, args.summary.as_deref(), ended, &Trace::Stored(args.store.clone(), args.run.clone()))
+    finish(args.format, summary, ended, &Trace::Stored(args.store.clone(), args.run.clone()))
 }
 
 /// What tools of a dead run left running is ended before anything is begun again.
@@ -162,9 +163,11 @@ fn ended(session: &Session, outcome: Outcome) -> Failure {
     Failure::new(code, format!("the run has ended ({outcome}); to go on it needs `{}`", grants.join(" ")))
 }
 
-fn models(args: &Args, settings: &Settings) -> Result<super::run::Models, Failure> {
+fn models(args: &Args, settings: &Settings, table: &StageTable) -> Result<super::run::Models, Failure> {
     if !args.model.is_empty() {
-        return build_models(&args.model, args.base_url.as_deref());
+        let models = build_models(&args.model, args.base_url.as_deref())?;
+        models.fit(table)?;
+        return Ok(models);
     }
     let stored: Vec<ModelArg> = settings.model.iter().filter_map(|spec| spec.parse().ok()).collect();
     build_models(&stored, args.base_url.as_deref().or(settings.base_url.as_deref()))

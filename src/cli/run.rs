@@ -5,9 +5,11 @@ mod live;
 mod models;
 mod report;
 mod settings;
+mod signals;
 
 use super::ask::TerminalAsker;
 use super::failure::Failure;
+use super::files::Awaited;
 use super::{exit, files, out};
 use crate::engine::session::Session;
 use crate::run::{
@@ -21,7 +23,8 @@ use live::Live;
 pub(super) use live::time_alone;
 pub(super) use models::{ModelArg, Models, build as build_models};
 pub(super) use settings::Settings;
-use std::path::{Path, PathBuf};
+use signals::{Asked, Signals};
+use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -31,7 +34,7 @@ pub(super) struct Args {
     /// The stage table
     table: PathBuf,
     /// What to do
-    #[arg(short, long, value_name = "TEXT")]
+    #[arg(short, long, value_name = "TEXT", value_parser = task)]
     task: String,
     /// The model: builtin, script:FILE, chaos:KIND, openai:MODEL or ollama:MODEL; ALIAS=SPEC for stages that name one
     #[arg(short, long, value_name = "SPEC|ALIAS=SPEC")]
@@ -79,13 +82,19 @@ pub(super) enum Format {
     Json,
 }
 
+fn task(text: &str) -> Result<String, &'static str> {
+    if text.trim().is_empty() { Err("it is blank; say what to do") } else { Ok(text.to_owned()) }
+}
+
 pub(super) fn run(args: &Args) -> Result<u8, Failure> {
     let table = files::load_or_say(&args.table)?;
     let mut tools = open_tools(args, &table)?;
     let run = new_run_id();
     let mut session = start(args, &table, &tools, &run)?;
     let models = models::build(&args.model, args.base_url.as_deref())?;
+    models.fit(&table)?;
     let header = header(args, &table, &tools, &run)?;
+    let summary = args.summary.as_deref().map(Awaited::open).transpose()?;
     let (sink, trace): (Box<dyn TraceSink>, Trace) = match &args.store {
         Some(path) => {
             let store = SqliteStore::open(path).map_err(|e| Failure::new(exit::UNREACHABLE, e.to_string()))?;
@@ -101,7 +110,7 @@ pub(super) fn run(args: &Args) -> Result<u8, Failure> {
         // A stored run waits for a person who comes later; any other has nobody to come back to.
         if args.store.is_some() { runner.unanswered(Unanswered::Pause) } else { runner }
     })?;
-    finish(args.format, args.summary.as_deref(), ended, &trace)
+    finish(args.format, summary, ended, &trace)
 }
 
 /// Where a run was kept.
@@ -188,7 +197,7 @@ fn open_sink(args: &Args, header: &Header) -> Result<(Box<dyn TraceSink>, Trace)
     Ok((Box::new(sink), Trace::File(path)))
 }
 
-/// Drives the run to its end. The first Ctrl-C cancels it, the second gives `None` at once.
+/// Drives the run to its end. The first signal cancels it; Ctrl-C after that gives `None` at once.
 fn until_ended(
     runner: Runner,
     session: &mut Session,
@@ -199,29 +208,32 @@ fn until_ended(
         .build()
         .map_err(|e| Failure::unexpected(format!("cannot start: {e}")))?;
     let ended = runtime.block_on(async {
+        let mut signals = Signals::catch()?;
         let mut running = pin!(runner.run(session));
         loop {
             tokio::select! {
                 biased;
-                Ok(()) = tokio::signal::ctrl_c() => {
-                    if cancel.is_cancelled() {
-                        return None;
+                asked = signals.next() => match (asked, cancel.is_cancelled()) {
+                    (Asked::CtrlC, true) => return Ok(None),
+                    // Those who end programs send several signals in a row: each means the same.
+                    (Asked::Otherwise, true) => {}
+                    (_, false) => {
+                        out::say("\ncancelling; once more Ctrl-C to stop at once\n");
+                        cancel.cancel();
                     }
-                    out::say("\ncancelling; once more to stop at once\n");
-                    cancel.cancel();
-                }
-                ended = &mut running => return Some(ended),
+                },
+                ended = &mut running => return Ok(Some(ended)),
             }
         }
     });
     // A thread that still reads the terminal, or a file, is left behind and not waited for.
     runtime.shutdown_background();
-    Ok(ended)
+    ended
 }
 
 pub(super) fn finish(
     format: Format,
-    summary: Option<&Path>,
+    summary: Option<Awaited>,
     ended: Result<Report, RunError>,
     trace: &Trace,
 ) -> Result<u8, Failure> {
@@ -236,15 +248,17 @@ pub(super) fn finish(
     if let Some(report) = &report {
         report::say(report, trace.shown().as_deref());
         let json = report::json(&report.summary);
-        out::data(&if format == Format::Json { json.clone() } else { report::text(&report.summary) })?;
-        if let Some(path) = summary {
-            files::write(path, &json)?;
-        }
+        // Both are tried: neither goes missing because the other has no place.
+        let printed = out::data(&if format == Format::Json { json.clone() } else { report::text(&report.summary) });
+        summary.map_or(Ok(()), |file| file.fill(&json)).and(printed)?;
     }
-    match (failure, report.and_then(|r| r.summary.outcome)) {
+    match (failure, report) {
+        // It did not begin.
         (Some(message), None) => Err(Failure::usage(message)),
         (Some(message), Some(_)) => Err(Failure::unexpected(message)),
-        (None, Some(outcome)) => Ok(exit::of_outcome(outcome)),
-        (None, None) => Err(Failure::unexpected("the run stopped without an outcome; this is a bug in stagekeeper")),
+        (None, report) => match report.and_then(|r| r.summary.outcome) {
+            Some(outcome) => Ok(exit::of_outcome(outcome)),
+            None => Err(Failure::unexpected("the run stopped without an outcome; this is a bug in stagekeeper")),
+        },
     }
 }

@@ -14,4 +14,6 @@ pub use chaos::Chaos;
 pub use openai::OpenAi;
 pub use script::Scripted;
 pub use secret::Secret;
+#[cfg(feature = "cli")]
+pub(crate) use spec::near;
 pub use spec::{Options, Spec, SpecError, build};

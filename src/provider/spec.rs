@@ -104,7 +104,7 @@ impl FromStr for Spec {
 }
 
 /// The known word nearest to a wrong one, if one is near.
-pub(super) fn near<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+pub(crate) fn near<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let word = word.to_lowercase();
     let alike = |k: &&'a str| strsim::jaro_winkler(&word, k);
     known.iter().copied().max_by(|a, b| alike(a).total_cmp(&alike(b))).filter(|k| alike(k) >= ALIKE)

@@ -74,12 +74,16 @@ fn make_folder(folder: &Path) -> io::Result<()> {
     if folder.is_dir() {
         return Ok(());
     }
+    if folder.symlink_metadata().is_ok() {
+        return Err(io::Error::new(io::ErrorKind::NotADirectory, format!("`{}` is no folder", folder.display())));
+    }
     std::fs::create_dir_all(folder)?;
     OpenOptions::new().write(true).create_new(true).open(folder.join(".gitignore"))?.write_all(b"*\n")
 }
 
 fn not_written(path: &Path, e: &io::Error) -> SinkError {
     let help = match e.kind() {
+        io::ErrorKind::NotADirectory => "move that file away, or go on with `--no-trace`",
         io::ErrorKind::AlreadyExists => "a trace of that run exists and is never overwritten",
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "make room, or go on with `--no-trace`",
         _ => "work in a folder that can be written, or go on with `--no-trace`",

@@ -1,8 +1,9 @@
 //! `--model SPEC` and `--model ALIAS=SPEC`.
 
 use crate::cli::failure::Failure;
-use crate::provider::{Options, build as build_one};
+use crate::provider::{Options, build as build_one, near};
 use crate::run::Model;
+use crate::table::StageTable;
 use std::str::FromStr;
 
 /// What runs when no model is named.
@@ -44,6 +45,25 @@ impl std::fmt::Display for ModelArg {
 pub(in crate::cli) struct Models {
     pub main: Box<dyn Model>,
     pub by_alias: Vec<(String, Box<dyn Model>)>,
+}
+
+impl Models {
+    /// Whether each alias is one that a stage, of this table or of a nested run's, names.
+    ///
+    /// # Errors
+    /// With exit code 2 and the alias that may be meant.
+    pub(in crate::cli) fn fit(&self, table: &StageTable) -> Result<(), Failure> {
+        let stages = table.with_nested().flat_map(|table| table.stages());
+        let named: Vec<&str> = stages.filter_map(|stage| stage.model.as_deref()).collect();
+        let Some((alias, _)) = self.by_alias.iter().find(|(alias, _)| !named.contains(&alias.as_str())) else {
+            return Ok(());
+        };
+        let help = match near(alias, &named) {
+            Some(name) => format!("did you mean `{name}`?"),
+            None => "for all stages write `--model SPEC`".to_owned(),
+        };
+        Err(Failure::usage(format!("no stage has `model: {alias}`; {help}")))
+    }
 }
 
 /// Makes the models. `--base-url` goes to those that speak to a server.

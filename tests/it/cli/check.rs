@@ -84,3 +84,14 @@ fn an_included_file_stays_within_the_folder_of_the_table() {
     assert_eq!(output.status.code(), Some(3));
     assert!(String::from_utf8(output.stderr).unwrap().contains("a link leads out of the table's folder"));
 }
+
+/// Reading one would wait for a writer that never comes.
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_refused_and_not_waited_for() {
+    let shop = Shop::new();
+    assert!(std::process::Command::new("mkfifo").arg(shop.path("pipe")).status().unwrap().success());
+    let output = shop.output(&["check", "pipe"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("`pipe` is no regular file"));
+}

@@ -17,6 +17,31 @@ fn the_ending_of_the_output_says_the_format() {
 }
 
 #[test]
+fn an_ending_that_says_no_format_is_a_usage_error() {
+    let shop = Shop::new();
+    for name in ["t.png", "t.md"] {
+        let output = shop.output(&["draw", "diagnose.yaml", "-o", name]);
+        assert_eq!(output.status.code(), Some(2), "{name}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains(&name[1..]) && said.contains("`.svg`") && said.contains("--format"), "{said}");
+        assert!(!shop.path(name).exists());
+    }
+    assert_eq!(shop.code(&["draw", "diagnose.yaml", "-o", "t.md", "--format", "mermaid"]), 0);
+    assert_eq!(shop.code(&["draw", "diagnose.yaml", "-o", "t.SVG"]), 0);
+    assert!(shop.read("t.SVG").starts_with("<svg"));
+}
+
+#[test]
+fn an_empty_trace_is_no_table_with_errors() {
+    let shop = Shop::new();
+    shop.write("empty.jsonl", "");
+    let drawn = shop.output(&["draw", "empty.jsonl"]);
+    assert_eq!(drawn.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&drawn.stderr).contains("the trace is empty"));
+    assert_eq!(drawn, shop.output(&["replay", "empty.jsonl"]));
+}
+
+#[test]
 fn a_table_with_errors_is_not_drawn() {
     let shop = Shop::new();
     shop.write("broken.yaml", "stages: {}\n");

@@ -158,7 +158,9 @@ fn what_is_wrong_before_the_start_is_said_and_nothing_is_left_behind() {
         run(&["diagnose.yaml", "--model", "script:nowhere.yaml"]),
         run(&["diagnose.yaml", "--model", "openai:m"]),
         run(&["diagnose.yaml", "--model", "builtin", "--model", "chaos:repeat"]),
+        run(&["diagnose.yaml", "--model", "big=builtin"]),
         run(&["diagnose.yaml", "--base-url", "http://127.0.0.1:1"]),
+        run(&["diagnose.yaml", "--summary", "no/such/end.json"]),
         run(&["broken.yaml"]),
     ];
     compare("run_before_the_start", &told.join("\n"));
@@ -176,6 +178,66 @@ fn a_stage_that_names_a_model_wants_it_given() {
     compare("run_no_model", &shop.told(&["run", "two.yaml", "--task", TASK, "--no-trace"]));
     let output = shop.output(&["run", "two.yaml", "--task", TASK, "--no-trace", "--model", "big=script:says.yaml"]);
     assert!(String::from_utf8(output.stdout).unwrap().starts_with("from the big one\n"));
+}
+
+#[test]
+fn a_model_for_an_alias_that_no_stage_names_is_a_usage_error() {
+    let shop = Shop::new();
+    shop.write(
+        "two.yaml",
+        "stagekeeper: 1\nworkflow: two\nstages:\n  s: { goal: G, allowed_tools: [], max_steps: 2, model: large }\n",
+    );
+    let output = shop.output(&["run", "two.yaml", "--task", TASK, "--no-trace", "--model", "lrage=builtin"]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(said, "error: no stage has `model: lrage`; did you mean `large`?\n");
+}
+
+#[test]
+fn a_blank_task_is_a_usage_error() {
+    let shop = Shop::new();
+    for task in ["", " \n"] {
+        let output = shop.output(&["run", "diagnose.yaml", "--no-trace", "--task", task]);
+        assert_eq!(output.status.code(), Some(2), "{task:?}");
+        assert!(String::from_utf8(output.stderr).unwrap().contains("say what to do"));
+    }
+}
+
+#[test]
+fn a_trace_folder_that_is_a_file_is_said_to_be_none() {
+    let shop = Shop::new();
+    shop.write(".stagekeeper", "a file");
+    let output = shop.output(&["run", "diagnose.yaml", "--task", TASK]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("`.stagekeeper` is no folder; move that file away"), "{said}");
+}
+
+/// The device made for this: it opens, and every write to it finds no room.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_summary_for_which_there_is_no_room_is_exit_code_1() {
+    let shop = Shop::new();
+    let output = shop.output(&["run", "diagnose.yaml", "--task", TASK, "--no-trace", "--summary", "/dev/full"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8(output.stdout).unwrap().contains("completed in"));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("No space left on device"));
+}
+
+/// A file may have one block: room for the trace's first lines, none for the rest.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_trace_for_which_there_is_no_more_room_is_exit_code_1() {
+    let shop = Shop::new();
+    // SIGXFSZ is ignored, so that the write fails as on a full disk.
+    let line = format!(
+        "trap '' XFSZ; ulimit -f 16; exec {} run diagnose.yaml --task 'Login crashes on an empty name.'",
+        env!("CARGO_BIN_EXE_stagekeeper")
+    );
+    let output = Command::new("bash").args(["-c", &line]).current_dir(shop.path("")).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("cannot write the trace"), "{said}");
+    assert_eq!(output.status.code(), Some(1), "{said}");
 }
 
 #[test]
@@ -250,19 +312,50 @@ fn a_mail_goes_into_the_outbox_that_was_named() {
 /// A server that takes the request and never answers; the run is cancelled while it waits.
 #[cfg(unix)]
 #[test]
-fn ctrl_c_cancels_and_the_summary_still_comes() {
+fn a_signal_cancels_and_the_summary_still_comes() {
+    for signals in [&["-INT"][..], &["-TERM"], &["-HUP"], &["-TERM", "-HUP", "-TERM"]] {
+        let shop = Shop::new();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/v1", listener.local_addr().unwrap());
+        let args = ["run", "diagnose.yaml", "--task", TASK, "--model", "openai:m", "--base-url", &url];
+        let child = shop.command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let held = listener.accept().unwrap();
+        for signal in signals {
+            // After the first the run may have ended already.
+            let sent = Command::new("kill").args([signal, child.id().to_string().as_str()]).output().unwrap();
+            assert!(sent.status.success() || signals.len() > 1, "{signal}");
+        }
+        let output = child.wait_with_output().unwrap();
+        drop(held);
+        assert_eq!(output.status.code(), Some(130), "{signals:?}");
+        assert!(String::from_utf8(output.stdout).unwrap().contains("cancelled in 0 of at most 15 steps"));
+        assert!(shop.read(&shop.trace()).lines().last().unwrap().contains("cancelled"));
+    }
+}
+
+/// What `run_command` began has a process group of its own, which a signal to the program alone does not reach.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_sigterm_ends_what_a_tool_began() {
     let shop = Shop::new();
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/v1", listener.local_addr().unwrap());
-    let args = ["run", "diagnose.yaml", "--task", TASK, "--model", "openai:m", "--base-url", &url];
-    let child = shop.command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let held = listener.accept().unwrap();
-    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
-    let output = child.wait_with_output().unwrap();
-    drop(held);
-    assert_eq!(output.status.code(), Some(130));
-    assert!(String::from_utf8(output.stdout).unwrap().contains("cancelled in 0 of at most 15 steps"));
-    assert!(shop.read(&shop.trace()).lines().last().unwrap().contains("cancelled"));
+    let line = format!("sleep 98.{}", std::process::id());
+    shop.write(
+        "waits.yaml",
+        &format!("stagekeeper: 1\nworkflow: waits\ntools:\n  run_command: {{ commands: [{line}] }}\nstages:\n  s: {{ goal: G, allowed_tools: [run_command], max_steps: 2 }}\n"),
+    );
+    let call = format!("script:\n  - call: {{ tool: run_command, args: {{ command: {line} }} }}\n  - text: done\n");
+    shop.write("calls.yaml", &call);
+    let args = ["run", "waits.yaml", "--task", TASK, "--no-trace", "--model", "script:calls.yaml"];
+    let mut child = shop.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let sleeps = || Command::new("pgrep").args(["-fx", &line]).output().is_ok_and(|o| o.status.success());
+    let began = (0..200).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        sleeps()
+    });
+    assert!(began, "{:?}", child.try_wait());
+    assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(!sleeps());
 }
 
 #[test]
