@@ -91,7 +91,7 @@ fn passes_a_gate(table: &StageTable, played: &Played, started: &[Started]) -> bo
     for event in played.events() {
         let gate = || table.stages.iter().find(|s| s.name == stage).is_some_and(|s| lacks(&facts, &s.requires));
         match event {
-            Event::StageEntered { by, .. } if matches!(by, EnteredBy::Answer | EnteredBy::Advance) => left |= gate(),
+            Event::StageEntered { by: EnteredBy::Answer | EnteredBy::Advance, .. } => left |= gate(),
             Event::RunEnded { outcome: Outcome::Completed, .. } => left |= gate(),
             _ => {}
         }
