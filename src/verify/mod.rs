@@ -9,6 +9,7 @@ mod oracle;
 mod plan;
 mod property;
 mod prove;
+mod reply;
 pub mod report;
 mod sample;
 mod scenario;

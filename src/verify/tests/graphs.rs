@@ -44,9 +44,6 @@ rules: [{ name: more, at: reply, when: 'reply.text', extend: { stage: look, step
 "),
 ];
 
-/// A plan and the states of its graph.
-type Graph = (Plan, BTreeSet<Vec<u8>>);
-
 fn table(text: &str) -> StageTable {
     StageTable::parse(&format!("{HEAD}{text}")).unwrap_or_else(|e| panic!("{e}"))
 }
@@ -201,12 +198,12 @@ fn merged_and_unmerged_explorations_agree_state_for_state() {
 fn the_graph_with_steps_abstracted_contains_every_state_with_all_steps_counted() {
     let table = table("tools: { ls: { effect: read }, go: { effect: write, max_calls: 5 } }
 stages:
-  look: { goal: Look., allowed_tools: [ls], max_steps: 6, leave_by: [answer, call] }
-  act: { goal: Act., allowed_tools: [go], max_steps: 5 }
-  say: { goal: Say., allowed_tools: [], max_steps: 5 }
+  look: { goal: Look., allowed_tools: [ls], max_steps: 4, leave_by: [answer, call] }
+  act: { goal: Act., allowed_tools: [go], max_steps: 3 }
+  say: { goal: Say., allowed_tools: [], max_steps: 3 }
 rules: [{ name: back, at: result, tool: go, when: result.error, goto: look }, { name: more, at: reply, when: reply.text, extend: { stage: act, steps: 2 } }]
 ");
-    let coarse = Plan::new(&table, Precision { most_left: Some(2), ..Precision::PROOF }, true);
+    let coarse = Plan::new(&table, Precision { most_left: Some(1), ..Precision::PROOF }, true);
     let (abstracted, _) = merged(&coarse);
     let mut all = 0;
     explore::<Oracle>(&Plan::new(&table, Precision::PROOF, true), &mut |state| {
@@ -301,8 +298,9 @@ fn feed(session: &mut Session, next: &Next, names: &[String]) {
 }
 
 fn run_stays_within(name: &str, text: &str, script: &[Next]) {
+    type Graphs = std::collections::HashMap<String, (Plan, BTreeSet<Vec<u8>>)>;
     thread_local! {
-        static GRAPHS: std::cell::RefCell<std::collections::HashMap<String, Graph>> = std::cell::RefCell::default();
+        static GRAPHS: std::cell::RefCell<Graphs> = std::cell::RefCell::default();
     }
     let table = table(text);
     GRAPHS.with_borrow_mut(|graphs| {
