@@ -218,7 +218,7 @@ fn until_ended(
                     // Those who end programs send several signals in a row: each means the same.
                     (Asked::Otherwise, true) => {}
                     (_, false) => {
-                        out::say("\ncancelling; once more Ctrl-C to stop at once\n");
+                        out::say("\ncancelling; Ctrl-C now stops at once\n");
                         cancel.cancel();
                     }
                 },
