@@ -246,7 +246,7 @@ mod file {
         fs::write(dir.path().join("file"), "").unwrap();
         let error = FileSink::create(dir.path().join("file/x"), &header()).unwrap_err().to_string();
         assert!(error.starts_with("cannot write the trace `"), "{error}");
-        assert!(error.ends_with("work in a folder that can be written, or go on with `--no-trace`"), "{error}");
+        assert!(error.ends_with("move that file away, or go on with `--no-trace`"), "{error}");
         for run in ["", "../x", "a/b", ".hidden", "a b"] {
             let error = FileSink::create(dir.path(), &Header { run: run.to_owned(), ..header() }).unwrap_err();
             assert!(error.to_string().contains("cannot name a trace"), "{run}: {error}");
