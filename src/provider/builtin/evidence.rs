@@ -37,6 +37,9 @@ pub(super) struct Spot<'e> {
     pub score: u32,
 }
 
+/// Characters of the task that make a line a quotation of it.
+const QUOTED: usize = 40;
+
 impl Evidence {
     pub(super) fn of(past: &Past<'_>) -> Self {
         let mut evidence = Self::default();
@@ -56,7 +59,20 @@ impl Evidence {
                 _ => {}
             }
         }
+        evidence.drop_the_question(past.task);
         evidence
+    }
+
+    /// A line that quotes the task is where the question stands, not its answer.
+    fn drop_the_question(&mut self, task: &str) {
+        let quoted: String = task.trim().chars().take(QUOTED).collect();
+        if quoted.chars().count() < QUOTED {
+            return;
+        }
+        for lines in self.lines.values_mut() {
+            lines.retain(|_, text| !text.contains(&quoted));
+        }
+        self.lines.retain(|_, lines| !lines.is_empty());
     }
 
     fn listed(&mut self, text: &str) {
