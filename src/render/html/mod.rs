@@ -1,6 +1,6 @@
 //! A recorded run as one HTML file: no network, light and dark, for screens of any width and for paper.
 //!
-//! Whatever the trace holds was written by models and tools: it goes into the page through [`escape::escaped`] alone.
+//! Whatever the trace holds was written by models and tools: it goes into the page through `escape::escaped` alone.
 
 mod escape;
 mod gather;
