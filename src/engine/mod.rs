@@ -19,6 +19,7 @@ mod nest;
 pub mod outcome;
 pub mod past;
 pub mod recursion;
+mod reply;
 pub mod roster;
 mod scene;
 pub mod session;
