@@ -1,7 +1,11 @@
 //! The whole key tree of a stage table, described once: the loader, the JSON Schema and the reference read it.
 
+mod guarantees;
+mod guards;
 mod tree;
 
+pub(crate) use guarantees::*;
+pub(crate) use guards::*;
 pub(crate) use tree::*;
 
 use super::limits;

@@ -1,18 +1,18 @@
 //! The tree itself, in the order of the reference.
 
-use super::{COUNT, Key, Object, STEPS, Shape};
+use super::{COUNT, GUARANTEE, GUARDS, Key, Object, STEPS, Shape};
 
-const fn key(name: &'static str, shape: Shape, default: &'static str, about: &'static str) -> Key {
+pub(super) const fn key(name: &'static str, shape: Shape, default: &'static str, about: &'static str) -> Key {
     Key { name, shape, required: false, about, default }
 }
 
-const fn required(name: &'static str, shape: Shape, about: &'static str) -> Key {
+pub(super) const fn required(name: &'static str, shape: Shape, about: &'static str) -> Key {
     Key { name, shape, required: true, about, default: "" }
 }
 
 const TEXTS_BY_FACT: Shape = Shape::Map("fact", &Shape::Template);
-const TOOLS: Shape = Shape::List(&Shape::Tool);
-const ONE_OR_MORE_TOOLS: Shape = Shape::Any(&[Shape::Tool, TOOLS]);
+pub(super) const TOOLS: Shape = Shape::List(&Shape::Tool);
+pub(super) const ONE_OR_MORE_TOOLS: Shape = Shape::Any(&[Shape::Tool, TOOLS]);
 const LEAVE_BY: Shape = Shape::List(&Shape::Words(&["answer", "advance", "call"]));
 
 pub(crate) static TABLE: Object = Object {
@@ -370,139 +370,6 @@ pub(crate) static EXTEND: Object = Object {
     peers: &[],
 };
 
-pub(crate) static GUARDS: Object = Object {
-    name: "guards",
-    about: "The built-in watches over the loop. Each may be `on`, `off`, `observe`, or a mapping.",
-    keys: &[
-        key(
-            "duplicate",
-            Shape::Any(&[Shape::Mode, Shape::Object(&DUPLICATE)]),
-            "on",
-            "Calls that are identical to earlier ones.",
-        ),
-        key(
-            "cycle",
-            Shape::Any(&[Shape::Mode, Shape::Object(&CYCLE)]),
-            "on",
-            "Rounds of two to four calls with equal results.",
-        ),
-        key(
-            "no_progress",
-            Shape::Any(&[Shape::Mode, Shape::Object(&NO_PROGRESS)]),
-            "on",
-            "Calls that bring what they brought before.",
-        ),
-        key("errors", Shape::Any(&[Shape::Mode, Shape::Object(&ERRORS)]), "on", "One tool failing again and again."),
-        key(
-            "same_tool",
-            Shape::Any(&[Shape::Mode, Shape::Object(&SAME_TOOL)]),
-            "off",
-            "One tool used in reply after reply.",
-        ),
-        key(
-            "conservative",
-            Shape::Any(&[Shape::Mode, Shape::Object(&CONSERVATIVE)]),
-            "off",
-            "Near the end of a budget only tools that have proven themselves.",
-        ),
-        key(
-            "violations",
-            Shape::Any(&[Shape::Mode, Shape::Object(&VIOLATIONS)]),
-            "on",
-            "Replies in a row with a refused call.",
-        ),
-    ],
-    peers: &[],
-};
-
-const MODE: Key = key("mode", Shape::Mode, "on", "`on`, `off`, or `observe`: recorded, and changes nothing.");
-
-pub(crate) static DUPLICATE: Object =
-    Object { name: "duplicate", about: "Calls that are identical to earlier ones.", keys: &[MODE], peers: &[] };
-
-pub(crate) static CYCLE: Object = Object {
-    name: "cycle",
-    about: "Rounds of two to four calls with equal results.",
-    keys: &[
-        MODE,
-        key("hint", COUNT, "2", "Equal rounds until every member of the cycle gets a hint."),
-        key("refuse", COUNT, "3", "Equal rounds until the whole set is refused."),
-    ],
-    peers: &[],
-};
-
-pub(crate) static NO_PROGRESS: Object = Object {
-    name: "no_progress",
-    about: "Calls that bring what they brought before.",
-    keys: &[
-        MODE,
-        key("hint", COUNT, "3", "Such calls in a row until the hint."),
-        key("leave", COUNT, "5", "Such calls in a row until the stage is left."),
-        key("close", COUNT, "10", "Such calls in the whole run until it is closed."),
-    ],
-    peers: &[],
-};
-
-pub(crate) static ERRORS: Object = Object {
-    name: "errors",
-    about: "One tool failing again and again.",
-    keys: &[
-        MODE,
-        key("hint", COUNT, "3", "Failures of one tool in a row until the hint."),
-        key("leave", COUNT, "6", "Failures of one tool in a row until the stage is left."),
-    ],
-    peers: &[],
-};
-
-pub(crate) static SAME_TOOL: Object = Object {
-    name: "same_tool",
-    about: "One tool used in reply after reply.",
-    keys: &[
-        MODE,
-        key("in_a_row", COUNT, "required", "Replies in a row that used only this tool, before it is refused."),
-    ],
-    peers: &[],
-};
-
-pub(crate) static CONSERVATIVE: Object = Object {
-    name: "conservative",
-    about: "Near the end of a budget only tools that have proven themselves.",
-    keys: &[
-        MODE,
-        key("below", COUNT, "3", "With fewer steps of the stage left than this, the guard holds."),
-        key(
-            "allow",
-            Shape::Any(&[Shape::Words(&["proven"]), TOOLS]),
-            "proven",
-            "The tools that may still be called: `proven` (they succeeded in this run), or a list.",
-        ),
-        key("deny", TOOLS, "none", "Tools that may not be called then."),
-    ],
-    peers: &[],
-};
-
-pub(crate) static VIOLATIONS: Object = Object {
-    name: "violations",
-    about: "Replies in a row with a refused call.",
-    keys: &[
-        MODE,
-        key("in_a_row", COUNT, "2", "Replies in a row that hold a violation."),
-        key(
-            "then",
-            Shape::Words(&["rollback", "end"]),
-            "rollback",
-            "What follows: back to the checkpoint of the stage, or the run is closed.",
-        ),
-        key(
-            "max_rollbacks",
-            Shape::Whole(0, crate::table::limits::COUNT),
-            "1",
-            "Rollbacks of one run, the guards' included.",
-        ),
-    ],
-    peers: &[],
-};
-
 pub(crate) static FINISH: Object = Object {
     name: "finish",
     about: "Markers in texts that end the run. Each stands at the start of a line, outside quoted and fenced blocks.",
@@ -553,59 +420,4 @@ pub(crate) static INCLUDE: Object = Object {
     about: "A text kept in a file of its own.",
     keys: &[required("from", Shape::Text, "The file, within the table's folder.")],
     peers: &[("file", "`from` names the file")],
-};
-
-pub(crate) static GUARANTEE: Object = Object {
-    name: "guarantee",
-    about: "One thing that `verify` has to prove. Each entry has exactly one of these keys.",
-    keys: &[
-        key("never", Shape::Object(&NEVER), "", "A tool never runs unless another has succeeded."),
-        key("at_most", Shape::Object(&AT_MOST), "", "A tool runs at most so often."),
-        key("within", Shape::Object(&WITHIN), "", "The run takes at most so many steps."),
-        key(
-            "reaches",
-            Shape::Any(&[Shape::Stage, Shape::List(&Shape::Stage)]),
-            "",
-            "One of the stages is always reached.",
-        ),
-        key("only_in", Shape::Object(&ONLY_IN), "", "A tool runs only in one stage."),
-    ],
-    peers: &[],
-};
-
-pub(crate) static NEVER: Object = Object {
-    name: "never",
-    about: "A tool never runs unless another has succeeded.",
-    keys: &[
-        required("tool", Shape::Tool, "The tool that must wait."),
-        required("before", Shape::Tool, "The tool that must have succeeded."),
-    ],
-    peers: &[],
-};
-
-pub(crate) static AT_MOST: Object = Object {
-    name: "at_most",
-    about: "A tool runs at most so often.",
-    keys: &[
-        required("tool", Shape::Tool, "The tool."),
-        required("times", Shape::Whole(0, crate::table::limits::COUNT), "How often."),
-    ],
-    peers: &[],
-};
-
-pub(crate) static WITHIN: Object = Object {
-    name: "within",
-    about: "The run takes at most so many steps.",
-    keys: &[
-        required("steps", Shape::Whole(1, u32::MAX), "How many steps."),
-        key("of", Shape::Words(&["run", "tree"]), "run", "Of the run alone, or of the run and all nested ones."),
-    ],
-    peers: &[],
-};
-
-pub(crate) static ONLY_IN: Object = Object {
-    name: "only_in",
-    about: "A tool runs only in one stage.",
-    keys: &[required("tool", Shape::Tool, "The tool."), required("stage", Shape::Stage, "The stage.")],
-    peers: &[],
 };
