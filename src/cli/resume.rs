@@ -2,7 +2,7 @@
 
 use super::failure::Failure;
 use super::replay::{recorded_table, shown_difference};
-use super::run::{Format, ModelArg, Settings, Trace, build_models, drive, finish};
+use super::run::{Format, ModelArg, Server, Settings, Trace, build_models, drive, finish};
 use super::runs::{DEFAULT_STORE, failed};
 use super::{exit, files, out};
 use crate::engine::outcome::Outcome;
@@ -37,9 +37,8 @@ pub(super) struct Args {
     /// Another model than the run began with; as for `run`
     #[arg(short, long, value_name = "SPEC|ALIAS=SPEC")]
     model: Vec<ModelArg>,
-    /// Another server for openai: or ollama:
-    #[arg(long, value_name = "URL")]
-    base_url: Option<String>,
+    #[command(flatten)]
+    server: Server,
     /// Another folder for the built-in tools
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
@@ -165,12 +164,12 @@ fn ended(session: &Session, outcome: Outcome) -> Failure {
 
 fn models(args: &Args, settings: &Settings, table: &StageTable) -> Result<super::run::Models, Failure> {
     if !args.model.is_empty() {
-        let models = build_models(&args.model, args.base_url.as_deref())?;
+        let models = build_models(&args.model, &args.server)?;
         models.fit(table)?;
         return Ok(models);
     }
     let stored: Vec<ModelArg> = settings.model.iter().filter_map(|spec| spec.parse().ok()).collect();
-    build_models(&stored, args.base_url.as_deref().or(settings.base_url.as_deref()))
+    build_models(&stored, &args.server.or(&settings.server))
 }
 
 fn tools(args: &Args, settings: &Settings, table: &StageTable) -> Result<BuiltinTools, Failure> {

@@ -21,7 +21,7 @@ use crate::table::StageTable;
 use crate::trace::Header;
 use live::Live;
 pub(super) use live::time_alone;
-pub(super) use models::{ModelArg, Models, build as build_models};
+pub(super) use models::{ModelArg, Models, Server, build as build_models};
 pub(super) use settings::Settings;
 use signals::{Asked, Signals};
 use std::path::PathBuf;
@@ -39,9 +39,8 @@ pub(super) struct Args {
     /// The model: builtin, script:FILE, chaos:KIND, openai:MODEL or ollama:MODEL; ALIAS=SPEC for stages that name one
     #[arg(short, long, value_name = "SPEC|ALIAS=SPEC")]
     model: Vec<ModelArg>,
-    /// Another server for openai: or ollama:
-    #[arg(long, value_name = "URL")]
-    base_url: Option<String>,
+    #[command(flatten)]
+    server: Server,
     /// The folder the built-in tools work in
     #[arg(long, value_name = "DIR", default_value = ".")]
     root: PathBuf,
@@ -91,7 +90,7 @@ pub(super) fn run(args: &Args) -> Result<u8, Failure> {
     let mut tools = open_tools(args, &table)?;
     let run = new_run_id();
     let mut session = start(args, &table, &tools, &run)?;
-    let models = models::build(&args.model, args.base_url.as_deref())?;
+    let models = models::build(&args.model, &args.server)?;
     models.fit(&table)?;
     let header = header(args, &table, &tools, &run)?;
     let summary = args.summary.as_deref().map(Awaited::open).transpose()?;

@@ -15,6 +15,7 @@ mod strict;
 pub(crate) mod yaml;
 
 pub use bounds::Bounds;
+pub(crate) use load::duration_ms;
 pub use model::{Model, StageTable};
 pub use names::{FactId, Name, NamePattern, RuleId, StageId};
 pub use problem::{Problem, Severity, TableError};

@@ -4,7 +4,9 @@ use crate::cli::failure::Failure;
 use crate::provider::{Options, build as build_one, near};
 use crate::run::Model;
 use crate::table::StageTable;
+use serde::{Deserialize, Serialize};
 use std::str::FromStr;
+use std::time::Duration;
 
 /// What runs when no model is named.
 const DEFAULT: &str = "builtin";
@@ -41,6 +43,45 @@ impl std::fmt::Display for ModelArg {
     }
 }
 
+/// How models that live on a server are reached; stored with a run.
+#[derive(clap::Args, Clone, Debug, Default, Serialize, Deserialize)]
+pub(in crate::cli) struct Server {
+    /// Another server for openai: or ollama:
+    #[arg(long, value_name = "URL")]
+    #[serde(default)]
+    base_url: Option<String>,
+    /// How long that server may send nothing, such as `5m` for a slow model on this machine [default: 60s]
+    #[arg(long, value_name = "TIME", value_parser = period)]
+    #[serde(default)]
+    model_timeout: Option<Duration>,
+}
+
+impl Server {
+    /// What is given here, else what `stored` says.
+    pub(in crate::cli) fn or(&self, stored: &Self) -> Self {
+        Self {
+            base_url: self.base_url.clone().or_else(|| stored.base_url.clone()),
+            model_timeout: self.model_timeout.or(stored.model_timeout),
+        }
+    }
+
+    fn options(&self) -> Options {
+        let mut options = Options { base_url: self.base_url.clone(), ..Options::from_env() };
+        options.silence = self.model_timeout.unwrap_or(options.silence);
+        options
+    }
+
+    /// The option that was given, if one was.
+    fn given(&self) -> Option<&'static str> {
+        self.base_url.as_ref().map(|_| "--base-url").or_else(|| self.model_timeout.map(|_| "--model-timeout"))
+    }
+}
+
+fn period(text: &str) -> Result<Duration, String> {
+    let ms = crate::table::duration_ms(text);
+    ms.map(Duration::from_millis).ok_or_else(|| "write a whole number and a unit: `90s`, `5m` or `1h`".to_owned())
+}
+
 /// The models of a run.
 pub(in crate::cli) struct Models {
     pub main: Box<dyn Model>,
@@ -66,16 +107,16 @@ impl Models {
     }
 }
 
-/// Makes the models. `--base-url` goes to those that speak to a server.
-pub(in crate::cli) fn build(args: &[ModelArg], base_url: Option<&str>) -> Result<Models, Failure> {
+/// Makes the models. What `server` says goes to those that live on one.
+pub(in crate::cli) fn build(args: &[ModelArg], server: &Server) -> Result<Models, Failure> {
     let mut main = None;
     let mut by_alias: Vec<(String, Box<dyn Model>)> = Vec::new();
     let remote = |spec: &str| spec.starts_with("openai:") || spec.starts_with("ollama:");
-    if base_url.is_some() && !args.iter().any(|arg| remote(&arg.spec)) {
-        return Err(Failure::usage("`--base-url` goes with `--model openai:MODEL` and `--model ollama:MODEL`"));
+    if let Some(option) = server.given().filter(|_| !args.iter().any(|arg| remote(&arg.spec))) {
+        return Err(Failure::usage(format!("`{option}` goes with `--model openai:MODEL` and `--model ollama:MODEL`")));
     }
     for ModelArg { alias, spec } in args {
-        let options = Options { base_url: base_url.filter(|_| remote(spec)).map(str::to_owned), ..Options::from_env() };
+        let options = if remote(spec) { server.options() } else { Options::default() };
         let model = build_one(spec, &options).map_err(|e| Failure::usage(e.to_string()))?;
         match alias {
             Some(alias) if by_alias.iter().any(|(known, _)| known == alias) => {

@@ -1,6 +1,6 @@
 //! What a stored run needs to go on, beside its table: the model, the folder, the outbox. No keys.
 
-use super::Args;
+use super::{Args, Server};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -10,9 +10,9 @@ pub(in crate::cli) struct Settings {
     /// `--model`, as written; files of scripts by their whole path.
     #[serde(default)]
     pub model: Vec<String>,
-    /// `--base-url`.
-    #[serde(default)]
-    pub base_url: Option<String>,
+    /// `--base-url` and `--model-timeout`.
+    #[serde(flatten)]
+    pub server: Server,
     /// `--root`.
     #[serde(default)]
     pub root: PathBuf,
@@ -25,7 +25,7 @@ impl Settings {
     pub(super) fn of(args: &Args) -> Self {
         Self {
             model: args.model.iter().map(|model| whole_path(&model.to_string())).collect(),
-            base_url: args.base_url.clone(),
+            server: args.server.clone(),
             root: whole(&args.root),
             outbox: args.outbox.as_deref().map(whole),
         }

@@ -91,7 +91,7 @@ impl Server {
     /// Nothing came for too long.
     pub(super) fn silent(&self, silence: Duration) -> Failure {
         let message = format!(
-            "`{}` sent nothing for {} s; check that it is up and not overloaded",
+            "`{}` sent nothing for {} s; check that it is up, or give it longer with `--model-timeout`",
             self.address,
             silence.as_secs_f64()
         );

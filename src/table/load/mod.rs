@@ -30,6 +30,7 @@ use super::yaml::Node;
 use indexmap::IndexMap;
 use std::sync::Arc;
 use survey::Survey;
+pub(crate) use values::duration_ms;
 
 /// The name shown in problems of a table that came without a file.
 const NO_FILE: &str = "<text>";

@@ -405,7 +405,8 @@ fn words(shape: Shape) -> Option<&'static [&'static str]> {
     }
 }
 
-fn duration_ms(text: &str) -> Option<u64> {
+/// Milliseconds of `30s`, `10m`, `2h`; `None` for anything else and for nothing at all.
+pub(crate) fn duration_ms(text: &str) -> Option<u64> {
     let unit = match text.chars().last()? {
         's' => 1_000,
         'm' => 60_000,

@@ -134,6 +134,19 @@ fn a_server_that_is_not_there_is_exit_code_5() {
 }
 
 #[test]
+fn a_server_that_says_nothing_is_given_up_after_the_model_timeout() {
+    let shop = Shop::new();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let model = ["--model", "openai:m", "--base-url", &url, "--model-timeout", "1s"];
+    let output = shop.output(&[&["run", "diagnose.yaml", "--task", TASK, "--no-trace"], &model[..]].concat());
+    drop(listener);
+    assert_eq!(output.status.code(), Some(5));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("nothing for 1 s"), "{said}");
+}
+
+#[test]
 fn a_tool_that_no_host_provides_stops_before_the_run_starts() {
     let shop = Shop::new();
     shop.write(
@@ -160,6 +173,8 @@ fn what_is_wrong_before_the_start_is_said_and_nothing_is_left_behind() {
         run(&["diagnose.yaml", "--model", "builtin", "--model", "chaos:repeat"]),
         run(&["diagnose.yaml", "--model", "big=builtin"]),
         run(&["diagnose.yaml", "--base-url", "http://127.0.0.1:1"]),
+        run(&["diagnose.yaml", "--model-timeout", "5m"]),
+        run(&["diagnose.yaml", "--model-timeout", "5"]),
         run(&["diagnose.yaml", "--summary", "no/such/end.json"]),
         run(&["broken.yaml"]),
     ];
