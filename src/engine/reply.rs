@@ -23,6 +23,8 @@ use std::collections::HashSet;
 
 /// Made-up tool names counted apart; further ones count as `(other)`.
 pub const MAX_MADE_UP: usize = 64;
+/// What a call without a name is called.
+const NO_NAME: &str = "(no name)";
 /// Longest text of a reply shown in events, in characters.
 const MAX_SHOWN: usize = 500;
 
@@ -164,6 +166,7 @@ impl Frame {
                 let (what, name) = match &resolved {
                     Resolved::Tool(tool) => (Some(Target::Tool(*tool)), self.roster.name(*tool)),
                     Resolved::Advance => (Some(Target::Advance), ADVANCE.into()),
+                    Resolved::Unknown(_) if call.tool.trim().is_empty() => (None, NO_NAME.into()),
                     Resolved::Unknown(_) => (None, shortened(&call.tool, crate::table::limits::NAME).into()),
                 };
                 let ignored = match what {

@@ -141,6 +141,7 @@ pub fn text(explanation: &Explanation) -> String {
         out.push_str(&format!(", stage {}", clean(&explanation.stage)));
     }
     out.push_str(&format!(": {}\n\n", call(explanation)));
+    out.push_str(&format!("   {:<15} {:<10}{}\n", "check", "it", "what it saw  [the table's line]"));
     for row in rows(explanation) {
         let at = row.line.map(|line| format!("  [{}:{line}]", clean(&explanation.file))).unwrap_or_default();
         let head = format!("{:>2} {:<15} {:<10}{}{at}", row.number, row.check.as_str(), row.came_out.as_str(), row.saw);

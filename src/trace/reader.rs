@@ -39,12 +39,18 @@ pub enum TraceError {
     #[error("the header cannot be read: {0}")]
     Header(#[source] serde_json::Error),
     /// A line that is not the last is damaged.
-    #[error("line {line} cannot be read: {source}")]
+    #[error("line {line} cannot be read: {}", what(.source))]
     Line {
         /// The line, from 1.
         line: usize,
         /// What is wrong.
         source: serde_json::Error,
+    },
+    /// A second trace begins.
+    #[error("line {line} begins another trace; one file holds one trace: keep them apart")]
+    Second {
+        /// The line, from 1.
+        line: usize,
     },
     /// Numbers do not follow one another.
     #[error("line {line} holds record {found} where {expected} belongs; lines are missing or doubled")]
@@ -98,6 +104,7 @@ impl Trace {
                 Err(_) if !line.ends_with(b"\n") => {
                     cut = Some(format!("line {number} is cut off after {} bytes and was left out", line.len()));
                 }
+                Err(_) if read_header(&line).is_ok() => return Err(TraceError::Second { line: number }),
                 Err(source) => return Err(TraceError::Line { line: number, source }),
             }
         }
@@ -128,6 +135,12 @@ fn read_header(line: &[u8]) -> Result<Header, TraceError> {
         Some(found) if found == u64::from(FORMAT) => Header::deserialize(value).map_err(TraceError::Header),
         _ => Err(TraceError::NotATrace),
     }
+}
+
+/// The parser's words without its place: to it, every line is the first.
+fn what(error: &serde_json::Error) -> String {
+    let said = error.to_string();
+    said.rsplit_once(" at line ").map_or(said.clone(), |(what, _)| format!("{what} (column {})", error.column()))
 }
 
 fn check_order(record: &Stamped, before: usize, line: usize) -> Result<(), TraceError> {

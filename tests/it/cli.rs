@@ -2,6 +2,7 @@
 
 mod check;
 mod draw;
+mod explain;
 mod nested;
 mod new;
 mod replay;

@@ -180,7 +180,7 @@ async fn read_file_gives_plain_text_and_parts_of_it() {
     assert_eq!(ok(&w.tools, "read_file", json!({"path": "src/main.rs", "offset": 3})).await, "}\n");
     assert_eq!(
         ok(&w.tools, "read_file", json!({"path": "src/main.rs", "offset": 9})).await,
-        "(`src/main.rs` has only 3 lines)"
+        "(`src/main.rs` ends before line 9: it has 3 lines)"
     );
     assert_eq!(
         ok(&w.tools, "read_file", json!({"path": "src/main.rs", "limit": null, "reason": "curious"})).await,

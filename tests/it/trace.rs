@@ -171,6 +171,10 @@ fn a_damaged_trace_says_where() {
     assert_eq!(refused(&without(0)), "this is no stagekeeper trace: its first line has no `stagekeeper_trace`");
     let damaged = text.replacen("\"n\":2", "\"n\":x", 1);
     assert!(refused(&damaged).starts_with("line 3 cannot be read: expected value"), "{}", refused(&damaged));
+    assert!(refused(&damaged).ends_with(')') && !refused(&damaged).contains("at line"), "{}", refused(&damaged));
+    let twice = format!("{text}{text}");
+    let said = format!("line {} begins another trace; one file holds one trace: keep them apart", lines.len() + 1);
+    assert_eq!(refused(&twice), said);
     let unknown = text.replacen("\"input\":\"reply\"", "\"input\":\"fly\"", 1);
     assert!(refused(&unknown).starts_with("line 2 cannot be read: unknown variant `fly`"), "{}", refused(&unknown));
 }

@@ -73,7 +73,7 @@ impl Server {
                 match words.status {
                     Some(status) if status >= 400 => self.judge(status, &words, None),
                     _ if is_overflow(&words) => self.judge(400, &words, None),
-                    _ => self.judge(500, &words, None),
+                    _ => self.trouble("", &words, None),
                 }
             }
         }
@@ -148,13 +148,16 @@ impl Server {
             501 | 505 => {
                 (ModelErrorKind::Refused, Again::Never, format!("`{address}` cannot do this ({status}){said}"))
             }
-            500.. => {
-                let message = format!("`{address}` is in trouble ({status}){said}");
-                (ModelErrorKind::Unreachable, Again::Yes(retry_after), message)
-            }
+            500.. => return self.trouble(&format!(" ({status})"), words, retry_after),
             _ => (ModelErrorKind::Refused, Again::Never, format!("`{address}` refuses the request ({status}){said}")),
         };
         self.failure(kind, again, message)
+    }
+
+    /// Something is wrong at the server's; `status` = what stands behind the words, if it said so by a status.
+    fn trouble(&self, status: &str, words: &Words, retry_after: Option<Duration>) -> Failure {
+        let message = format!("`{}` is in trouble{status}{}", self.address, self.quoted(&words.message));
+        self.failure(ModelErrorKind::Unreachable, Again::Yes(retry_after), message)
     }
 
     /// The server's words, behind a colon. The key is hidden before they are cut: half of one is a leak, too.

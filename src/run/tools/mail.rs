@@ -129,7 +129,7 @@ fn message(sender: &str, to: &[&str], subject: &str, body: &str) -> Result<Vec<u
 
 /// Whether `text` is one plain address: nothing in it can end a header or begin another recipient.
 fn is_address(text: &str) -> bool {
-    let plain = |c: char| !c.is_control() && !c.is_whitespace() && !"<>()[],;:\\\"".contains(c);
+    let plain = |c: char| !c.is_control() && !c.is_whitespace() && !"<>()[],;:/\\\"".contains(c);
     text.len() <= ADDRESS_BYTES
         && text.chars().all(plain)
         && text.split_once('@').is_some_and(|(name, host)| !name.is_empty() && !host.is_empty() && !host.contains('@'))

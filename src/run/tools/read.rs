@@ -44,7 +44,8 @@ fn lines(mut input: impl BufRead, args: &Args, name: &str) -> std::io::Result<St
         return Ok(format!("(line {first} of `{name}` is too far in; use grep_code to find the place)"));
     };
     if passed < first - 1 {
-        return Ok(format!("(`{name}` has only {passed} lines)"));
+        let lines = if passed == 1 { "1 line".to_owned() } else { format!("{passed} lines") };
+        return Ok(format!("(`{name}` ends before line {first}: it has {lines})"));
     }
     let (mut kept, mut count) = (Vec::new(), 0);
     while count < most && kept.len() < READ_BYTES {

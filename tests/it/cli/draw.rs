@@ -68,6 +68,16 @@ fn a_trace_is_told_as_a_story_and_not_drawn() {
 }
 
 #[test]
+fn a_trace_without_records_says_that_nothing_happened() {
+    let shop = Shop::new();
+    assert_eq!(shop.code(&["run", "diagnose.yaml", "--task", "Login crashes on an empty name."]), 0);
+    let header = shop.read(&shop.trace()).lines().next().unwrap().to_owned();
+    shop.write("begun.jsonl", &format!("{header}\n"));
+    let output = shop.output(&["draw", "begun.jsonl"]);
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "(nothing happened: the trace holds its header alone)\n");
+}
+
+#[test]
 fn half_a_trace_is_told_as_far_as_it_goes() {
     let shop = Shop::new();
     assert_eq!(shop.code(&["run", "diagnose.yaml", "--task", "Login crashes on an empty name."]), 0);

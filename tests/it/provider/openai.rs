@@ -238,12 +238,14 @@ async fn an_error_with_the_status_of_success_is_still_an_error() {
     let rate = r#"{"error":{"message":"slow down","code":429}}"#;
     let (reply, server) = ask_one_that([Does::status(200, rate), Does::text("ok")]).await;
     assert_eq!((reply.unwrap().text.as_str(), server.seen().len()), ("ok", 2));
+    let (_, message, _) = failure([Does::status(200, r#"{"error":{"message":"no room"}}"#)]).await;
+    assert_eq!(message, "`URL` is in trouble: no room (tried 5 times)");
 }
 
 #[tokio::test]
 async fn a_silent_server_and_a_dripping_one_are_given_up_in_bounded_time() {
     for (does, said) in [
-        (Does::Hangs, "`URL` sent nothing for 0.2 s; check that it is up and not overloaded"),
+        (Does::Hangs, "`URL` sent nothing for 0.2 s; check that it is up, or give it longer with `--model-timeout`"),
         (Does::Drips, "`URL` gave no whole reply within 0.6 s"),
     ] {
         let server = Server::that([does]).await;
