@@ -1,6 +1,6 @@
 //! The calls of the reply under way, each on its way to its one answer.
 
-use super::core::Proposed;
+use super::core::{Proposed, Target};
 use super::event::Judged;
 use super::guard::{Seen, Telling};
 use super::input::{CallNo, ProposedCall, ToolResult};
@@ -72,6 +72,7 @@ impl Slot {
             (Judged::Ask { question, .. }, State::Asked) => {
                 Verdict::Ask(Ask { call: self.no, question: question.clone() })
             }
+            (Judged::Run, _) if self.proposed.what == Some(Target::Advance) => Verdict::Advance,
             (Judged::Run | Judged::Ask { .. }, _) if self.nested => Verdict::Nested,
             (Judged::Run | Judged::Ask { .. }, _) => Verdict::Run(Ticket(self.no)),
             (Judged::Reuse { of, .. }, _) => Verdict::Reuse { of: *of },

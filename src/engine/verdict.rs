@@ -60,6 +60,8 @@ pub enum Verdict {
     },
     /// A person has to say yes first.
     Ask(Ask),
+    /// The control tool `advance`, which the engine answers itself; the stage is left after this reply. Nothing to do.
+    Advance,
     /// It is a run of another table: the next views are that run's, and its end answers the call. Nothing to do.
     Nested,
 }

@@ -7,7 +7,6 @@ use super::model::{Asker, Model, ModelError, ModelErrorKind, Question, SinkError
 use super::runner::{Options, Unanswered};
 use crate::engine::input::{Reply, ToolResult};
 use crate::engine::outcome::Outcome;
-use crate::engine::roster::ADVANCE;
 use crate::engine::session::Session;
 use crate::engine::verdict::{Ruling, Verdict};
 use crate::engine::view::Message;
@@ -179,7 +178,7 @@ impl<'r> Drive<'r> {
 
     /// Runs what may run and asks what has to be asked, in the model's order.
     async fn carry_out(&mut self, session: &mut Session, rulings: Vec<Ruling>) -> Result<(), SinkError> {
-        let open = |r: &Ruling| matches!(r.verdict, Verdict::Run(_) | Verdict::Ask(_)) && *r.tool != *ADVANCE;
+        let open = |r: &Ruling| matches!(r.verdict, Verdict::Run(_) | Verdict::Ask(_));
         let mut queue: VecDeque<Ruling> = rulings.into_iter().filter(open).collect();
         while let Some(Ruling { no, call, tool, verdict }) = queue.pop_front() {
             match verdict {
@@ -218,7 +217,7 @@ impl<'r> Drive<'r> {
                     }
                     self.keep(session)?;
                 }
-                Verdict::Reuse { .. } | Verdict::Refuse { .. } | Verdict::Nested => {}
+                Verdict::Reuse { .. } | Verdict::Refuse { .. } | Verdict::Advance | Verdict::Nested => {}
             }
         }
         Ok(())

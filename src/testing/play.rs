@@ -274,7 +274,7 @@ impl Player {
             match ruling.verdict {
                 Verdict::Run(ticket) => self.run(ticket, &ruling.tool, own),
                 Verdict::Ask(ask) => self.asked.push_back(Asked { ask, tool: ruling.tool, own }),
-                Verdict::Reuse { .. } | Verdict::Refuse { .. } | Verdict::Nested => {}
+                Verdict::Reuse { .. } | Verdict::Refuse { .. } | Verdict::Advance | Verdict::Nested => {}
             }
         }
     }

@@ -33,6 +33,7 @@ mod recursion;
 #[cfg(feature = "run")]
 mod runner;
 mod scenarios;
+mod session;
 #[cfg(feature = "store")]
 mod store;
 mod story;

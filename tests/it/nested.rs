@@ -677,6 +677,7 @@ fn asked(session: &mut Session, reply: Reply) -> Vec<&'static str> {
         .map(|r| match r.verdict {
             Verdict::Ask(_) => "ask",
             Verdict::Run(_) => "run",
+            Verdict::Advance => "advance",
             Verdict::Nested => "nested",
             Verdict::Refuse { .. } => "refuse",
             Verdict::Reuse { .. } => "reuse",
