@@ -87,18 +87,22 @@ pub(super) fn run(args: &Args) -> Result<u8, Failure> {
     let table = table(args, &stored)?;
     let GoesOn { mut session, records, asked } =
         go_on(&stored.trace, &table).map_err(|difference| differs(args, &difference, &stored))?;
+    let settings = Settings::read(&stored.settings);
+    let mut models = models(args, &settings, &table)?;
+    let tools = tools(args, &settings, &table)?.groups(Arc::new(StoreGroups(Arc::clone(&kept))));
+    grant(args, &mut session)?;
+    // Nothing can be refused any more: only now is something written.
     if args.table.is_some() {
         store.rewrite(&lease, &under(&stored.trace.header, &table), &records).map_err(|e| failed(&e))?;
     }
-    let mut sink = StoreSink::behind(Arc::clone(&kept), &stored);
-    grant(args, &mut session, &mut sink)?;
-    let settings = Settings::read(&stored.settings);
-    let mut models = models(args, &settings, &table)?;
+    let mut sink = StoreSink::behind(kept, &stored);
+    let granted = session.take_records();
+    let unwritten = |e: SinkError| Failure::new(exit::UNREACHABLE, e.to_string());
+    granted.iter().try_for_each(|record| sink.write(record)).map_err(unwritten)?;
     for (alias, times) in asked {
         let own = models.by_alias.iter_mut().find(|(known, _)| Some(known) == alias.as_ref());
         own.map_or(&mut models.main, |(_, model)| model).goes_on_behind(times);
     }
-    let tools = tools(args, &settings, &table)?.groups(Arc::new(StoreGroups(kept)));
     let decided = args.yes.then_some(true).or(args.no.then_some(false));
     let ended = drive(&mut session, models, tools, Box::new(sink), decided, |runner| {
         runner.begun(stored.intents.clone()).unanswered(Unanswered::Pause)
@@ -137,14 +141,12 @@ fn under(header: &Header, table: &StageTable) -> Header {
     Header { table: new.table, table_hash: new.table_hash, workflow: new.workflow, ..header.clone() }
 }
 
-/// Records the grants, with who and when; a run that has ended and got none says what it needs.
-fn grant(args: &Args, session: &mut Session, sink: &mut StoreSink) -> Result<(), Failure> {
+/// Gives the grants, with who; a run that has ended and got none says what it needs.
+fn grant(args: &Args, session: &mut Session) -> Result<(), Failure> {
     let by = args.by.clone().unwrap_or_else(files::user);
     // The first grant says where a run that has ended goes on; the others widen budgets on its way.
     for Grant { stage, steps } in &args.grant {
         session.grant(stage, *steps, &by).map_err(|e| Failure::usage(format!("`--grant {stage}={steps}`: {e}")))?;
-        let kept = |e: SinkError| Failure::new(exit::UNREACHABLE, e.to_string());
-        session.take_records().iter().try_for_each(|record| sink.write(record)).map_err(kept)?;
     }
     match session.outcome() {
         Some(outcome) if !outcome.is_pause() => Err(ended(session, outcome)),
