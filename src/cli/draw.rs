@@ -89,7 +89,11 @@ pub(super) fn run(args: &Args) -> Result<u8, Failure> {
 
 fn told(trace: &Trace) -> String {
     let told: Vec<_> = trace.inputs().into_iter().filter(|record| !super::run::time_alone(record)).collect();
-    if told.is_empty() { "(nothing happened: the trace holds its header alone)\n".to_owned() } else { story::story(&told) }
+    if told.is_empty() {
+        "(nothing happened: the trace holds its header alone)\n".to_owned()
+    } else {
+        story::story(&told)
+    }
 }
 
 /// The page. What this version of the engine would judge otherwise is drawn as it was recorded, without its reasons.

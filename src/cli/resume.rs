@@ -112,7 +112,7 @@ pub(super) fn run(args: &Args) -> Result<u8, Failure> {
 
 /// What tools of a dead run left running is ended before anything is begun again.
 fn end_groups(stored: &Stored) {
-    let ended = stored.groups.iter().filter(|group| end_group(**group)).count();
+    let ended = stored.groups.iter().filter(|group| end_group(**group, &stored.trace.header.run)).count();
     if ended > 0 {
         out::say(&format!("ended what the interrupted run left running: {ended}\n"));
     }

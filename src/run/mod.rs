@@ -29,4 +29,4 @@ pub use model::{
 };
 pub use runner::{ASK_TIMEOUT, Report, RunError, Runner, Unanswered};
 pub use sink::{FileSink, MemorySink, NoSink, TRACE_FOLDER};
-pub use tools::{BuiltinTools, FnTools, Hosts};
+pub use tools::{BuiltinTools, CALL_VARIABLE, FnTools, Hosts};

@@ -8,6 +8,7 @@ mod keep;
 mod memory;
 #[expect(clippy::disallowed_methods, reason = "a store looks at files and processes")]
 mod process;
+#[expect(clippy::disallowed_methods, reason = "a file that others open is waited for")]
 mod sqlite;
 mod state;
 

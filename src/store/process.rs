@@ -1,8 +1,10 @@
 //! Processes: who holds a run, and whether they still live. Reads `/proc`; elsewhere nobody is known to be dead.
 
 use super::Group;
+use crate::run::CALL_VARIABLE;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::fs;
+use std::path::Path;
 
 /// Longest line read of `/proc`, in characters.
 const SHOWN: usize = 200;
@@ -71,9 +73,25 @@ pub fn is_alive(group: Group) -> bool {
     Group::of_leader(group.id) == Some(group)
 }
 
-/// Ends a group that a dead run left, if its leader is still the process that was noted; `true` = it was there.
-pub fn end_group(group: Group) -> bool {
-    is_alive(group) && Pid::from_raw(group.id).is_some_and(|id| kill_process_group(id, Signal::KILL).is_ok())
+/// Ends a group that a dead run left: its leader is still the process that was noted, or is gone and a member says by its
+/// environment that it belongs to the run. `true` = it was there.
+pub fn end_group(group: Group, run: &str) -> bool {
+    let leader = u32::try_from(group.id).ok().and_then(started);
+    let ours = leader == Some(group.started) || (leader.is_none() && has_member(group.id, run));
+    ours && Pid::from_raw(group.id).is_some_and(|id| kill_process_group(id, Signal::KILL).is_ok())
+}
+
+/// Whether a process of the group was begun by a call of the run.
+fn has_member(group: i32, run: &str) -> bool {
+    let mark = format!("{CALL_VARIABLE}={run}-").into_bytes();
+    let is_one = |process: &Path| {
+        let stat = fs::read_to_string(process.join("stat")).unwrap_or_default();
+        let of = stat.rsplit_once(')').and_then(|(_, fields)| fields.split_whitespace().nth(2)?.parse().ok());
+        of == Some(group)
+            && fs::read(process.join("environ"))
+                .is_ok_and(|all| all.split(|byte| *byte == 0).any(|one| one.starts_with(&mark)))
+    };
+    fs::read_dir("/proc").is_ok_and(|all| all.flatten().any(|entry| is_one(&entry.path())))
 }
 
 #[cfg(all(test, target_os = "linux"))]
@@ -95,6 +113,6 @@ mod tests {
         let id = i32::try_from(std::process::id()).unwrap();
         let here = Group::of_leader(id).unwrap();
         assert!(is_alive(here));
-        assert!(!end_group(Group { started: here.started + 1, ..here }));
+        assert!(!end_group(Group { started: here.started + 1, ..here }, "run"));
     }
 }

@@ -17,6 +17,9 @@ const FORMAT: i64 = 1;
 /// How long another process may hold the file.
 const BUSY: Duration = Duration::from_secs(10);
 
+/// Between two looks at it.
+const PAUSE: Duration = Duration::from_millis(10);
+
 const TABLES: &str = "
 CREATE TABLE runs (
   run TEXT PRIMARY KEY, workflow TEXT NOT NULL, header TEXT NOT NULL, settings TEXT NOT NULL,
@@ -79,19 +82,19 @@ impl SqliteStore {
     fn prepare(&self) -> Result<(), StoreError> {
         let mut connection = self.connection();
         connection.busy_timeout(BUSY).map_err(|e| self.said(&e))?;
-        self.check(&connection)?;
         let set = |name: &str, value: &str| connection.pragma_update(None, name, value).map_err(|e| self.said(&e));
-        set("journal_mode", "WAL")?;
         set("synchronous", "FULL")?;
         set("foreign_keys", "ON")?;
+        // In one transaction: another process may be making the tables.
         let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(|e| self.said(&e))?;
-        // Another process may have made the tables while this one waited.
+        self.check(&tx)?;
         if number(&tx, "user_version").map_err(|e| self.said(&e))? == 0 {
             tx.execute_batch(TABLES).map_err(|e| self.said(&e))?;
             tx.pragma_update(None, "application_id", APPLICATION).map_err(|e| self.said(&e))?;
             tx.pragma_update(None, "user_version", FORMAT).map_err(|e| self.said(&e))?;
         }
-        tx.commit().map_err(|e| self.said(&e))
+        tx.commit().map_err(|e| self.said(&e))?;
+        write_ahead(&connection).map_err(|e| self.said(&e))
     }
 
     /// Looks at a file before anything is written to it.
@@ -143,6 +146,20 @@ impl SqliteStore {
         self.connection()
             .query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(()))
             .map_err(|e| self.said(&e))
+    }
+}
+
+/// Turns the write-ahead log on. SQLite does not wait here while others open the same new file, so this does.
+fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
+    let mut waited = Duration::ZERO;
+    loop {
+        match connection.pragma_update(None, "journal_mode", "WAL") {
+            Err(e) if e.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && waited < BUSY => {
+                std::thread::sleep(PAUSE);
+                waited += PAUSE;
+            }
+            done => return done,
+        }
     }
 }
 

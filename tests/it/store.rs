@@ -626,7 +626,60 @@ stages:
     });
     again.kill().unwrap();
     again.wait().unwrap();
-    stagekeeper::store::end_group(next);
+    stagekeeper::store::end_group(next, &stored.trace.header.run);
+}
+
+#[test]
+fn a_new_store_may_be_opened_by_many_at_once() {
+    let shop = Shop::new(LOOP_TABLE, "script: []\n");
+    for round in 0..20 {
+        let path = shop.path(&format!("{round}.db"));
+        let start = std::sync::Barrier::new(8);
+        std::thread::scope(|threads| {
+            for _ in 0..8 {
+                threads.spawn(|| {
+                    start.wait();
+                    SqliteStore::open(&path).unwrap().runs().unwrap();
+                });
+            }
+        });
+    }
+}
+
+/// The leader went away and left a child: the group is known by what the child's environment says.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_a_command_left_behind_when_its_shell_was_gone_is_ended_too() {
+    let table = "
+stagekeeper: 1
+workflow: slow
+tools:
+  run_command: { effect: stateful, commands: [\"sh -c 'sleep 1000 & exec sleep 1000'\"] }
+stages:
+  work: { goal: W., allowed_tools: [run_command], max_steps: 3 }
+";
+    let script = "script:\n  - call: { tool: run_command, args: { command: \"sh -c 'sleep 1000 & exec sleep 1000'\" } }\n  - text: done\n";
+    let shop = Shop::new(table, script);
+    let mut child = shop.start("runs.db", None);
+    let stored = until(|| {
+        let store = SqliteStore::existing(shop.path("runs.db")).ok()?;
+        let run = store.runs().ok()?.into_iter().next()?;
+        store.load(&run.run).ok().filter(|stored| !stored.groups.is_empty())
+    });
+    let group: Group = stored.groups[0];
+    let id = rustix::process::Pid::from_raw(group.id).unwrap();
+    let members = || {
+        let found = Command::new("pgrep").args(["-g", &group.id.to_string()]).output().unwrap();
+        String::from_utf8(found.stdout).unwrap().lines().count()
+    };
+    until(|| (members() == 2).then_some(()));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    rustix::process::kill_process(id, rustix::process::Signal::KILL).unwrap();
+    until(|| (!is_alive(group)).then_some(()));
+    assert!(!stagekeeper::store::end_group(group, "another-run"));
+    assert!(stagekeeper::store::end_group(group, &stored.trace.header.run));
+    until(|| rustix::process::test_kill_process_group(id).is_err().then_some(()));
 }
 
 #[test]

@@ -99,7 +99,10 @@ impl ToolHost for BuiltinTools {
                     self.files(call, move |inner, args: mail::Args, _| inner.post().send(&args, &key)).await
                 }
                 "run_command" => match parse(&call.arguments) {
-                    Ok(args) => command::run(self.inner.root.path(), &self.commands, &args, &self.ending).await,
+                    Ok(args) => {
+                        let key = &call.idempotency_key;
+                        command::run(self.inner.root.path(), &self.commands, &args, key, &self.ending).await
+                    }
                     Err(text) => ToolResult::error(text),
                 },
                 other => ToolResult::error(format!("there is no built-in tool `{other}`")),

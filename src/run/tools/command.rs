@@ -14,10 +14,10 @@ pub(super) struct Args {
 }
 
 /// Runs an allowed command line in the root folder. Any exit code but 0 is an error.
-pub(super) async fn run(folder: &Path, allowed: &[String], args: &Args, ending: &Ending) -> ToolResult {
+pub(super) async fn run(folder: &Path, allowed: &[String], args: &Args, key: &str, ending: &Ending) -> ToolResult {
     match words_of(allowed, &args.command) {
         Err(text) => ToolResult::error(text),
-        Ok((program, rest)) => match process::run(&program, &rest, folder, ending).await {
+        Ok((program, rest)) => match process::run(&program, &rest, folder, key, ending).await {
             Ok(ended) if ended.status.success() => ToolResult::ok(ended.output),
             Ok(ended) => ToolResult::error(format!("{} ({})", ended.output, how(ended.status)).trim_start().to_owned()),
             Err(e) if e.kind() == io::ErrorKind::NotFound => {

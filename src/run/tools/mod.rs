@@ -20,3 +20,4 @@ mod write;
 pub use builtin::BuiltinTools;
 pub use fns::FnTools;
 pub use hosts::Hosts;
+pub use process::CALL_VARIABLE;

@@ -15,6 +15,8 @@ use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
 use tokio::task::JoinSet;
 
+/// The environment variable that tells a command the idempotency key of its call, `RUN-NUMBER`.
+pub const CALL_VARIABLE: &str = "STAGEKEEPER_CALL";
 /// How often a group that got TERM is looked at.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -128,7 +130,13 @@ pub(super) struct Ended {
 }
 
 /// Runs `program` in `folder` without input and waits for it, and for its output as long as it lives.
-pub(super) async fn run(program: &str, args: &[String], folder: &Path, ending: &Ending) -> io::Result<Ended> {
+pub(super) async fn run(
+    program: &str,
+    args: &[String],
+    folder: &Path,
+    key: &str,
+    ending: &Ending,
+) -> io::Result<Ended> {
     let (reader, writer) = io::pipe()?;
     let mut output = pipe::Receiver::from_owned_fd(reader.into())?;
     let mut command = Command::new(program);
@@ -139,7 +147,8 @@ pub(super) async fn run(program: &str, args: &[String], folder: &Path, ending: &
         .stdout(writer.try_clone()?)
         .stderr(writer)
         .process_group(0)
-        .kill_on_drop(true);
+        .kill_on_drop(true)
+        .env(CALL_VARIABLE, key);
     for name in secrets() {
         command.env_remove(name);
     }
