@@ -29,10 +29,16 @@ impl Kept {
     /// Holds a lease from now on.
     #[must_use]
     pub fn new(store: Arc<dyn RunStore>, lease: Lease) -> Arc<Self> {
+        Self::renewed_every(RENEW, store, lease)
+    }
+
+    /// Holds a lease from now on and renews it so often; well under [`LEASE_MS`], or it is lost in between.
+    #[must_use]
+    pub fn renewed_every(pause: Duration, store: Arc<dyn RunStore>, lease: Lease) -> Arc<Self> {
         let (stop, stopped) = channel::<()>();
         let (of, held) = (Arc::clone(&store), lease.clone());
         std::thread::spawn(move || {
-            while stopped.recv_timeout(RENEW) == Err(RecvTimeoutError::Timeout) {
+            while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
                 // A busy file is tried again; a lost lease is told to whoever writes next.
                 if let Err(StoreError::Lost(_)) = of.write(&held, Entry::Renew, now_ms()) {
                     return;

@@ -293,17 +293,44 @@ fn a_newer_store_and_a_file_that_is_none_are_refused_and_left_alone() {
 }
 
 #[test]
+fn a_lease_is_renewed_while_it_is_kept_and_given_back_at_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("runs.db");
+    let store: Arc<dyn RunStore> = Arc::new(SqliteStore::open(&path).unwrap());
+    let lease = store.begin(&Header::new(&table(TABLE), "r", "Do it."), "", &Holder::here(), now_ms()).unwrap();
+    let reader = rusqlite::Connection::open(&path).unwrap();
+    let lasts_until = || reader.query_row("SELECT until_ms FROM runs", [], |row| row.get::<_, i64>(0)).unwrap();
+    let first = lasts_until();
+    let kept = Kept::renewed_every(Duration::from_millis(1), store, lease);
+    until(|| (lasts_until() > first).then_some(()));
+    drop(kept);
+    assert_eq!(lasts_until(), 0);
+}
+
+#[cfg(unix)]
+#[test]
 fn a_file_that_may_not_be_written_is_said() {
+    use std::os::unix::{fs::PermissionsExt as _, process::CommandExt as _};
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runs.db");
     drop(SqliteStore::open(&path).unwrap());
-    let mut rights = std::fs::metadata(&path).unwrap().permissions();
-    rights.set_readonly(true);
-    std::fs::set_permissions(&path, rights).unwrap();
-    if std::fs::OpenOptions::new().write(true).open(&path).is_ok() {
-        return; // The superuser may write everything.
+    let rights = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    rights(folder.path(), 0o755);
+    rights(&path, 0o444);
+    let mut runs = Command::new(env!("CARGO_BIN_EXE_stagekeeper"));
+    runs.args(["runs", "--store"]).arg(&path).current_dir("/");
+    if rustix::process::geteuid().is_root() {
+        // The superuser may write everything.
+        runs.uid(65534).gid(65534);
     }
-    assert!(matches!(SqliteStore::open(&path), Err(StoreError::ReadOnly(_))));
+    match runs.output() {
+        Ok(output) => {
+            let told = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(5), "{told}");
+            assert!(told.contains("the store cannot be written: "), "{told}");
+        }
+        Err(e) => eprintln!("skipped: another user cannot run the command where it lies ({e})"),
+    }
 }
 
 #[test]
