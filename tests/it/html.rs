@@ -4,6 +4,7 @@ use stagekeeper::StageTable;
 use stagekeeper::render::html::page;
 use stagekeeper::testing::{Script, play};
 use stagekeeper::trace::{Header, Stamped, Trace, explain};
+use std::process::Command;
 
 const TABLE: &str = "\
 stagekeeper: 1
@@ -47,6 +48,41 @@ fn a_page_asks_the_network_for_nothing() {
     for outside in ["http:", "https:", "url(", "@import", " src=", "<link"] {
         assert!(!page.contains(outside), "{outside}");
     }
+}
+
+/// In a real browser, where there is one.
+#[test]
+fn keys_and_the_filter_lead_through_the_steps() {
+    let script = Script::new().call("ls", "{}").call("rm", "{\"a\":1}").call("rm", "{}").call("ls", "{\"a\":1}");
+    let page = drawn(script.text("x").text("y"), "Look.");
+    let driven = page.replace("</body>", &format!("<script>{}</script></body>", include_str!("html_drive.js")));
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("run.html");
+    std::fs::write(&file, driven).unwrap();
+    let mut browser = Command::new("chromium");
+    browser.args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--dump-dom"]);
+    browser.arg(format!("--user-data-dir={}", folder.path().join("browser").display()));
+    let Ok(output) = browser.arg(format!("file://{}", file.display())).output() else {
+        return eprintln!("skipped: there is no `chromium` on this machine");
+    };
+    let dom = String::from_utf8_lossy(&output.stdout).into_owned();
+    let log = dom.split_once("data-log=\"").and_then(|(_, rest)| rest.split_once('"')).expect(&dom).0;
+    insta::assert_snapshot!(log.replace("; ", "\n"), @r"
+    j: step 1
+    j: step 2
+    k: step 1
+    n: step 2
+    n: step 3
+    p: step 2
+    o: 2 of 2 open
+    e: 8 of 8 open
+    /: the field has the keys: true
+    ls: steps 1,2,3,4, 4 of 5 steps
+    j in the field: the field has the keys: true
+    nowhere: steps , said: true
+    Escape: steps 1,2,3,4,5
+    refused: steps 2,3
+    ");
 }
 
 #[test]
@@ -125,6 +161,7 @@ rules:
     insta::assert_snapshot!(stagekeeper::render::explain::text(&explained[0]), @r#"
     call 1 in step 1, stage explore: ls(path="/")
 
+       check           it        what it saw  [the table's line]
      1 ended           passes    this is the closing request: no; the model declines: no
      2 malformed       passes    the arguments: are one JSON object
      3 unknown_tool    passes    the name means: the tool ls
