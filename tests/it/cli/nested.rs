@@ -56,6 +56,22 @@ fn a_trace_of_nested_runs_replays_and_is_drawn() {
 }
 
 #[test]
+fn a_scenario_from_a_trace_of_nested_runs_plays_the_same() {
+    let shop = shop();
+    let args = ["run", "research.yaml", "--root", "docs", "--model", "script:two_parts.yaml", "--task", "Backups?"];
+    assert_eq!(shop.code(&[&args[..], &["--summary", "summary.json"]].concat()), 0);
+    assert_eq!(shop.code(&["new", "again", "--from", &shop.trace()]), 0);
+    assert!(shop.read("stages/again.yaml").contains("workflow: research"));
+    assert!(shop.read("stages/research_one.yaml").contains("workflow: research_one"));
+    let played = shop.output(&["test", "tests/scenarios/again.yaml", "--snapshots", "none", "--format", "json"]);
+    let played: serde_json::Value = serde_json::from_slice(&played.stdout).unwrap();
+    let ran: serde_json::Value = serde_json::from_str(&shop.read("summary.json")).unwrap();
+    for key in ["outcome", "stage", "steps", "violations", "rollbacks", "text"] {
+        assert_eq!(played[key], ran[key], "{key}");
+    }
+}
+
+#[test]
 fn check_prints_the_bound_of_the_tree_and_problems_of_nested_files() {
     let shop = shop();
     let table = shop.read("research.yaml").replace("    max_calls: 6\n", "    max_calls: 6\n    spend: own\n");
