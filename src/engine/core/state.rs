@@ -208,3 +208,34 @@ pub fn is_true(value: &Value) -> bool {
         Value::Object(o) => !o.is_empty(),
     }
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use crate::engine::input::{ProposedCall, Reply, ToolResult};
+    use crate::engine::verdict::Verdict;
+    use crate::{Session, StageTable};
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "the system knows how much memory is used")]
+    fn a_core_takes_less_than_4_kb_after_15_calls() {
+        const COPIES: usize = 20_000;
+        let pages = || -> usize {
+            let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+            statm.split_whitespace().nth(1).unwrap().parse().unwrap()
+        };
+        let table = StageTable::guards_only(20);
+        let mut session = Session::start(&table, "Look.");
+        for n in 0..15 {
+            let call = ProposedCall::new("c", "look", format!("{{\"n\":{n}}}"));
+            for ruling in session.judge(Reply::calls(vec![call])) {
+                let Verdict::Run(ticket) = ruling.verdict else { panic!("it runs") };
+                session.finish(ticket, ToolResult::ok(format!("result {n}")));
+            }
+        }
+        let before = pages();
+        let copies = vec![session.core().clone(); COPIES];
+        let bytes = (pages() - before) * 4096 / copies.len();
+        println!("a core after 15 calls: {bytes} bytes");
+        assert!((100..4096).contains(&bytes), "{bytes}");
+    }
+}

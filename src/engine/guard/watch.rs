@@ -39,8 +39,8 @@ pub struct Track {
     pub ladder: u8,
     /// Its answer left the view.
     pub cut: bool,
-    /// Results it gave.
-    pub given: Vec<u64>,
+    /// Other results it gave before the last.
+    pub others: Vec<u64>,
 }
 
 /// When the world may have changed, and by whom.
@@ -89,7 +89,8 @@ impl Changes {
 /// The memory of the identity guards.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Watch {
-    tracks: BTreeMap<Identity, Track>,
+    /// Boxed: a node of the tree has room for eleven, used or not.
+    tracks: BTreeMap<Identity, Box<Track>>,
     order: VecDeque<Identity>,
     changes: Changes,
     ring: Ring,
@@ -126,7 +127,7 @@ impl Identities for Watch {
             self.order.push_back(call.identity);
         }
         let track = self.tracks.entry(call.identity).or_default();
-        noted.same = track.given.contains(&done.result);
+        noted.same = track.has_given(done.result);
         let within_repeats = track.runs < call.repeats && !done.from_memory;
         let write_between = track.runs > 0 && track.writes != writes;
         let repeats_result = track.last.is_some() && track.result == done.result;
@@ -202,6 +203,13 @@ impl Track {
             self.ladder = 0;
         }
         self.runs += 1;
+        if let Some(before) = self.last.map(|_| self.result).filter(|before| *before != done.result) {
+            self.others.retain(|one| *one != before && *one != done.result);
+            if self.others.len() + 1 >= MAX_RESULTS {
+                self.others.remove(0);
+            }
+            self.others.push(before);
+        }
         // Equal results tell nothing when something between them could have changed the answer.
         self.equal = same_as_last && !changed;
         self.last = Some(call.no);
@@ -211,12 +219,10 @@ impl Track {
         self.at = clock;
         self.writes = writes;
         self.cut = false;
-        if !self.given.contains(&done.result) {
-            if self.given.len() >= MAX_RESULTS {
-                self.given.remove(0);
-            }
-            self.given.push(done.result);
-        }
+    }
+
+    fn has_given(&self, result: u64) -> bool {
+        (self.last.is_some() && self.result == result) || self.others.contains(&result)
     }
 }
 

@@ -61,7 +61,9 @@ fn a_scenario_from_a_trace_of_nested_runs_plays_the_same() {
     let args = ["run", "research.yaml", "--root", "docs", "--model", "script:two_parts.yaml", "--task", "Backups?"];
     assert_eq!(shop.code(&[&args[..], &["--summary", "summary.json"]].concat()), 0);
     // Tables that are gone are written from the trace.
-    ["research.yaml", "research_one.yaml"].map(|table| std::fs::remove_file(shop.path(table)).unwrap());
+    for table in ["research.yaml", "research_one.yaml"] {
+        std::fs::remove_file(shop.path(table)).unwrap();
+    }
     assert_eq!(shop.code(&["new", "again", "--from", &shop.trace()]), 0);
     assert!(shop.read("stages/again.yaml").contains("workflow: research"));
     assert!(shop.read("stages/research_one.yaml").contains("workflow: research_one"));
