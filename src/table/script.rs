@@ -191,6 +191,12 @@ impl Scripts {
         Ok(value)
     }
 
+    /// Why an expression that reads nothing cannot be evaluated, whenever it is asked.
+    #[must_use]
+    pub fn always_fails(&self, condition: &Condition) -> Option<ScriptError> {
+        self.names_of_condition(condition).is_empty().then(|| self.eval(condition, Value::UNDEFINED).err())?
+    }
+
     /// Renders a text. A template that fails at run time says so in its place, since a run must go on.
     #[must_use]
     pub fn render(&self, text: &Text, context: impl FnOnce() -> Value) -> String {

@@ -141,7 +141,15 @@ impl Loader<'_> {
         }
         match self.scripts.condition(source) {
             Ok(condition) => {
+                let before = self.report.errors();
                 self.check_condition_names(&condition, node.place, what, scope);
+                if self.report.errors() == before
+                    && let Some(why) = self.scripts.always_fails(&condition)
+                {
+                    let said = format!("{} can never be evaluated: {why}", named(what));
+                    let help = "it reads nothing that could change; compare values of one kind, and read what it is about";
+                    self.report.error("bad-expression", node.place, said, help);
+                }
                 Some(condition)
             }
             Err(e) => {
