@@ -4,7 +4,7 @@
 use super::check::{Broken, note};
 use super::key::canonical;
 use super::oracle::{Explored, Tape};
-use super::plan::Plan;
+use super::plan::{GRANT, Plan};
 use super::property::Property;
 use super::state::{Act, Late, Mays, Monitor, Outside, Phase, Shape, State, What};
 use crate::engine::args::Identity;
@@ -13,7 +13,7 @@ use crate::engine::input::CallNo;
 use crate::engine::life::Turn;
 use crate::engine::outcome::Outcome;
 use crate::table::model::{At, FactFrom, Guarantee};
-use crate::table::{FactId, RuleId};
+use crate::table::{FactId, RuleId, StageId};
 use serde_json::Value;
 
 /// Where an edge leads.
@@ -50,11 +50,13 @@ impl Plan {
                 let ended = to.core.life.is_ended();
                 if ended {
                     self.check_reached(&to.core, &to.monitor, &mut broken);
-                } else {
+                }
+                let goes_on = !ended || self.may_be_granted(&to);
+                if goes_on {
                     canonical(&mut to, self);
                 }
                 let act = Act { what, asked: std::mem::take(&mut tape.asked) };
-                emit(Edge { act, to: (!ended).then_some(to), broken });
+                emit(Edge { act, to: goes_on.then_some(to), broken });
             }
             if !tape.next() {
                 return;
@@ -71,19 +73,20 @@ impl Plan {
             phase: Phase::Idle,
             late: None,
             queue: Vec::new(),
-            aim: crate::table::StageId(0),
+            aim: StageId(0),
             refused: false,
             given_back: Vec::new(),
             monitor: Monitor {
                 reached: reaches.map(|_| false).collect(),
                 counts: vec![0; self.table.guarantees.len()],
                 waits: 0,
+                grants: 0,
             },
             may: Mays::default(),
             fixed: Vec::new(),
             calls: 0,
         };
-        let first = crate::table::StageId(0);
+        let first = StageId(0);
         self.ways(&state, emit, |tape| {
             let mut to = state.clone();
             let holds: Vec<FactId> =
@@ -118,6 +121,10 @@ impl Plan {
     }
 
     fn idle<W: Explored>(&self, state: &State<W>, emit: Emit<'_, W>) {
+        self.grants(state, emit);
+        if state.core.life.is_ended() {
+            return;
+        }
         let outcome = state.core.life.outcome();
         if state.core.admission.is_some() {
             self.admissions(state, emit);
@@ -215,17 +222,17 @@ impl Plan {
         });
     }
 
-    fn aims_from(&self, stage: crate::table::StageId) -> Vec<crate::table::StageId> {
-        let by_call = |s: crate::table::StageId| self.table.stages.get(s.index()).is_some_and(|s| s.leave_by.call);
-        let ids = (0..self.table.stages.len()).filter_map(|s| u16::try_from(s).ok().map(crate::table::StageId));
+    fn aims_from(&self, stage: StageId) -> Vec<StageId> {
+        let by_call = |s: StageId| self.table.stages.get(s.index()).is_some_and(|s| s.leave_by.call);
+        let ids = (0..self.table.stages.len()).filter_map(|s| u16::try_from(s).ok().map(StageId));
         ids.filter(|s| *s == stage || (by_call(stage) && self.is_ahead(stage, *s))).collect()
     }
 
     /// In a closing request, and of a model that declines, no call is run.
     fn check_refuses_all<W: Explored>(&self, core: &Core<W>, tape: &mut Tape<'_>, broken: &mut Broken) {
+        let mut after = core.clone();
         for tool in &self.tools {
             let call = Proposed { no: CallNo(0), what: Some(Target::Tool(*tool)), identity: Some(Identity(0)) };
-            let mut after = core.clone();
             let judgement = after.judge(self.cx(), &call, tape);
             after.watch.asked();
             self.check_judged(core, &after, &call, &judgement, &tape.asked, broken);
@@ -250,6 +257,34 @@ impl Plan {
                     to.monitor.waits = 0;
                 }
                 Some((What::Admit(yes), to, broken))
+            });
+        }
+    }
+
+    /// Whether a run, ended or not, may be given steps.
+    fn may_be_granted<W>(&self, state: &State<W>) -> bool {
+        let core = &state.core;
+        state.monitor.grants < self.precision.grants && (!core.life.is_ended() || core.may_be_granted())
+    }
+
+    fn grants<W: Explored>(&self, state: &State<W>, emit: Emit<'_, W>) {
+        if !self.may_be_granted(state) {
+            return;
+        }
+        let stages = (0..self.table.stages.len()).filter_map(|s| u16::try_from(s).ok().map(StageId));
+        for (stage, steps) in stages.flat_map(|stage| (1..=GRANT).map(move |steps| (stage, steps))) {
+            self.ways(state, emit, |tape| {
+                let mut to = state.clone();
+                to.monitor.grants += 1;
+                let mut moves = Vec::new();
+                let goes_on = to.core.granted(self.cx(), stage, steps, &mut moves);
+                let mut broken = Broken::new();
+                self.check_steps(&state.core, &to.core, false, &mut broken);
+                self.entered(&to.core, &moves, &mut to.monitor, &mut broken);
+                if goes_on {
+                    self.before_step(&mut to.core, tape);
+                }
+                Some((What::Grant(stage, steps), to, broken))
             });
         }
     }

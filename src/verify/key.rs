@@ -34,7 +34,7 @@ pub fn canonical<W: Identities>(state: &mut State<W>, plan: &Plan) {
         *calls = 0;
     }
     if core.reply.end.is_some() || core.reply.goto.is_some() {
-        *may = Mays::default();
+        *may = Mays { nested: may.nested, ..Mays::default() };
     }
     if plan.precision.calls.is_none() {
         *calls = 0;
@@ -310,6 +310,16 @@ impl Bytes {
         }
     }
 
+    /// A list by stage, in which most stages have nothing: a large table would have large keys.
+    fn sparse(&mut self, list: &[u32]) {
+        let some = || list.iter().zip(0_u32..).filter(|(n, _)| **n > 0);
+        self.num(u32::try_from(some().count()).unwrap_or(u32::MAX));
+        for (n, at) in some() {
+            self.num(at);
+            self.num(*n);
+        }
+    }
+
     fn option(&mut self, n: Option<u32>) {
         self.num(n.map_or(0, |n| n.saturating_add(1)));
     }
@@ -331,13 +341,13 @@ pub fn encode<W: Identities + Keyed>(state: &State<W>, out: &mut Bytes) {
         out.list(tools, |out, (fails, succeeded)| out.num(fails << 1 | u32::from(*succeeded)));
         encode_facts(facts, out);
         out.list(extended, |out, rule| out.num(rule.0.into()));
-        out.list(widened, |out, n| out.num(*n));
+        out.sparse(widened);
         encode_past(past, out);
         watch.encode(out);
     }
     if *phase != Phase::Idle {
-        let Mays { roll_back, leave, close } = may;
-        out.flags([*roll_back, *leave, *close]);
+        let Mays { roll_back, leave, close, nested } = may;
+        out.flags([*roll_back, *leave, *close, *nested]);
         out.num(aim.0.into());
         out.num((*calls).into());
         out.list(given_back, |out, (tool, stage)| {
@@ -365,10 +375,11 @@ pub fn encode<W: Identities + Keyed>(state: &State<W>, out: &mut Bytes) {
             });
         });
     }
-    let Monitor { reached, counts, waits } = monitor;
+    let Monitor { reached, counts, waits, grants } = monitor;
     out.list(reached, |out, yes| out.num(u32::from(*yes)));
     out.list(counts, |out, n| out.num(*n));
     out.num(*waits);
+    out.num(*grants);
     out.list(fixed, |out, (rule, holds)| out.num(u32::from(rule.0) << 1 | u32::from(*holds)));
 }
 
@@ -423,16 +434,16 @@ fn encode_core<W: Identities + Keyed>(core: &Core<W>, out: &mut Bytes) {
         cancelled,
         reply,
         notes: _,
+        granted,
         // Of the outermost run, which is what is explored, nothing is above.
-        granted: _,
         bound: _,
     } = core;
     out.num(life.outcome().map_or(0, outcome));
     out.num(stage.0.into());
-    out.list(spent, |out, n| out.num(*n));
-    out.list(widened, |out, n| out.num(*n));
-    out.list(stage_calls, |out, n| out.num(*n));
-    out.list(entered, |out, n| out.num(*n));
+    out.sparse(spent);
+    out.sparse(widened);
+    out.sparse(stage_calls);
+    out.sparse(entered);
     out.list(retried, |out, stage| out.num(stage.0.into()));
     out.num(*violations);
     out.list(came_from, |out, (aside, from)| {
@@ -440,12 +451,16 @@ fn encode_core<W: Identities + Keyed>(core: &Core<W>, out: &mut Bytes) {
         out.num(from.0.into());
     });
     out.list(extended, |out, rule| out.num(rule.0.into()));
+    out.num(*granted);
     out.num(*steps);
     out.num(*calls);
-    out.list(tools, |out, ToolState { runs, succeeded, fails }| {
+    let known = || tools.iter().zip(0_u32..).filter(|(tool, _)| **tool != ToolState::default());
+    out.num(u32::try_from(known().count()).unwrap_or(u32::MAX));
+    for (ToolState { runs, succeeded, fails }, at) in known() {
+        out.num(at);
         out.num(*runs);
         out.num(fails << 1 | u32::from(*succeeded));
-    });
+    }
     encode_facts(facts, out);
     out.num(*violations_in_a_row);
     out.num(*rollbacks);

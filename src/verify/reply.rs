@@ -12,9 +12,10 @@ use crate::engine::guard::{Done, Guard, Seen, Then};
 use crate::engine::input::CallNo;
 use crate::engine::past::Ran;
 use crate::engine::roster::ToolIdx;
-use crate::table::FactId;
 use crate::table::model::Mode;
+use crate::table::{FactId, StageId};
 use serde_json::Value;
+use std::collections::HashSet;
 
 /// A call that is about to be judged.
 #[derive(Clone, Copy)]
@@ -31,8 +32,9 @@ impl Plan {
         }
         let identities = if W::EXACT { self.precision.identities } else { 1 };
         let merges = !self.precision.unmerged && !W::EXACT && self.precision.calls.is_none();
+        let refused = if merges { self.refused(state) } else { HashSet::new() };
         for tool in &self.tools {
-            if merges && self.is_refused(state, Some(*tool)) {
+            if refused.contains(&Some(*tool)) {
                 continue;
             }
             for identity in 0..identities {
@@ -43,7 +45,7 @@ impl Plan {
                 self.call(state, Aimed { tool: Some(*tool), identity: 0, malformed: true }, emit);
             }
         }
-        if !(merges && self.is_refused(state, None)) {
+        if !refused.contains(&None) {
             self.call(state, Aimed { tool: None, identity: 0, malformed: false }, emit);
         }
         if self.roster.has_advance() {
@@ -51,20 +53,30 @@ impl Plan {
         }
     }
 
-    /// Whether the engine refuses a call that no stage or rule has to be asked about, and nothing comes of it but a
-    /// violation, which is had elsewhere: most calls of a reply are such, and need no state of their own.
-    fn is_refused<W: Explored>(&self, state: &State<W>, tool: Option<ToolIdx>) -> bool {
-        let Some(stage) = self.table.stages.get(state.core.stage.index()) else { return false };
-        if stage.leave_by.call || tool.is_some_and(|t| stage.allowed.allows(&self.roster.name(t))) {
-            return false;
+    /// The calls, and that of a tool that does not exist, that the engine refuses as the stage does not allow them, with
+    /// nothing but a violation to come of it, which is had elsewhere: most calls of a reply are such, and need no states
+    /// of their own.
+    fn refused<W: Explored>(&self, state: &State<W>) -> HashSet<Option<ToolIdx>> {
+        let at = state.core.stage.index();
+        let (Some(stage), Some(allowed)) = (self.table.stages.get(at), self.allowed.get(at)) else {
+            return HashSet::new();
+        };
+        if stage.leave_by.call {
+            return HashSet::new();
         }
-        let call = Proposed { no: CallNo(0), what: tool.map(Target::Tool), identity: Some(Identity(0)) };
+        let allows = |tool: &ToolIdx| allowed.get(tool.index()).copied().unwrap_or(false);
         let mut after = state.core.clone();
-        let judgement = after.judge(self.cx(), &call, &mut Tape::new(self));
+        let mut refuses = |tool: &Option<ToolIdx>| {
+            let call = Proposed { no: CallNo(0), what: tool.map(Target::Tool), identity: Some(Identity(0)) };
+            matches!(after.judge(self.cx(), &call, &mut Tape::new(self)), Judgement::Refuse(..))
+        };
+        // Like one reply that holds them all.
+        let forbidden = self.tools.iter().filter(|t| !allows(t)).map(|t| Some(*t)).chain([None]);
+        let refused = forbidden.filter(&mut refuses).collect();
         after.notes.clear();
         after.violations = state.core.violations;
         after.reply.violation = state.core.reply.violation;
-        matches!(judgement, Judgement::Refuse(..)) && after == state.core
+        if after == state.core { refused } else { HashSet::new() }
     }
 
     fn advance<W: Explored>(&self, state: &State<W>, emit: Emit<'_, W>) {
@@ -90,6 +102,9 @@ impl Plan {
                 let Aimed { tool, identity, malformed } = aimed;
                 let mut to = state.clone();
                 to.calls = to.calls.saturating_add(1);
+                if let Some(tool) = tool {
+                    self.another_of_its_patterns(&mut to, tool, malformed, tape);
+                }
                 let number = if W::EXACT { identity } else { state.calls };
                 let own = tool.map_or(0, |t| u128::from(t.0) + 1) << 8 | u128::from(number);
                 let no = CallNo(u32::from(to.calls));
@@ -148,6 +163,9 @@ impl Plan {
                 let seen = to.core.seen(self.cx(), no, call.identity?, tool);
                 let judged_in = to.core.stage;
                 let pending = Pending { call, tool, stage: judged_in, seen, how };
+                // A person may say no; what is then counted too often is coarse.
+                to.may.nested |=
+                    self.table.limits.max_calls.is_some() && self.roster.entry(&self.table, tool).nested.is_some();
                 if how == How::Running {
                     self.check_start(&state.core, judged_in, tool, &mut to.monitor, &mut broken);
                 }
@@ -170,6 +188,27 @@ impl Plan {
                 Some((what(None, person), to, broken))
             });
         }
+    }
+
+    /// A sample stands for any number of tools that the same patterns match. What is counted of one tool may be another's.
+    fn another_of_its_patterns<W: Explored>(
+        &self,
+        to: &mut State<W>,
+        tool: ToolIdx,
+        malformed: bool,
+        tape: &mut Tape<'_>,
+    ) {
+        if !self.is_lazy::<W>() || !self.is_sample(tool) {
+            return;
+        }
+        if to.core.streak.tool == Some(tool) && tape.choose(2) == 1 {
+            to.core.streak.forget();
+        }
+        to.may.leave |= malformed && self.errors_leave(to.core.stage);
+    }
+
+    fn errors_leave(&self, stage: StageId) -> bool {
+        self.fails && self.table.stages.get(stage.index()).is_some_and(|s| s.guards.errors.mode == Mode::On)
     }
 
     /// Whether an answer of the oracle is tried. A refusal with a consequence is one, whichever it is: the consequence
@@ -218,7 +257,9 @@ impl Plan {
         if self.is_lazy::<W>() {
             let aim = self.table.stages.get(to.aim.index());
             let speaks = aim.is_some_and(|s| s.guards.no_progress.mode == Mode::On);
-            to.may.leave |= speaks;
+            // A tool of the same patterns may have failed as often as it takes.
+            let fails_on = came_to.failed && self.is_sample(pending.tool) && self.errors_leave(to.aim);
+            to.may.leave |= speaks || fails_on;
             to.may.close |= speaks;
         } else {
             then = *W::THENS.get(tape.choose(u32::try_from(W::THENS.len()).ok()?) as usize)?;
@@ -341,7 +382,7 @@ impl Plan {
 
     /// What the guards want of all they may want.
     fn wanted<W: Explored>(&self, to: &mut State<W>, tape: &mut Tape<'_>) {
-        let Mays { roll_back, leave, close } = std::mem::take(&mut to.may);
+        let Mays { roll_back, leave, close, nested: _ } = std::mem::take(&mut to.may);
         let reply = &mut to.core.reply;
         if reply.end.is_some() || reply.goto.is_some() {
             return;
@@ -358,8 +399,12 @@ impl Plan {
         }
     }
 
-    /// Nested runs of the reply that share this run's steps have spent some of what they could be given.
+    /// Nested runs of the reply that share this run's steps have spent some of what they could be given, and all have
+    /// used up some of its calls.
     fn nested_spent<W: Explored>(&self, to: &mut State<W>, tape: &mut Tape<'_>, broken: &mut Broken) {
+        if let Some(most) = self.table.limits.max_calls.filter(|_| to.may.nested) {
+            to.core.calls += tape.choose(most.saturating_sub(to.core.calls).saturating_add(1));
+        }
         if to.core.reply.nested == 0 {
             return;
         }
@@ -391,8 +436,8 @@ impl Plan {
             to.core.not_approved(&call, stage, false);
         }
         to.core.reply.violation |= std::mem::take(&mut to.refused);
-        self.wanted(to, tape);
         self.nested_spent(to, tape, broken);
+        self.wanted(to, tape);
         to.phase = Phase::Idle;
         let before = to.core.clone();
         let moves = to.core.settle(self.cx());
