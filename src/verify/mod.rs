@@ -2,12 +2,15 @@
 
 mod ahead;
 mod below;
+mod bytes;
+mod canonical;
 mod check;
 mod confirm;
 mod edges;
 mod key;
 mod names;
 mod oracle;
+mod outside;
 mod overlap;
 mod plan;
 mod property;
@@ -17,6 +20,7 @@ pub mod report;
 mod sample;
 mod scenario;
 mod search;
+mod settle;
 mod state;
 #[cfg(test)]
 mod tests;

@@ -112,7 +112,7 @@ fn scope(proof: &Proof) -> String {
     let mut out = match proof.grants {
         0 => "  for runs without granted steps (`--grants N` explores them)\n".to_owned(),
         most => format!(
-            "  for runs with up to {most} grants of 1 to {GRANT} steps, which come on top of every bound of steps\n"
+            "  for runs in which a person grants 1 to {GRANT} steps up to {most} times; they come on top of every bound of steps\n"
         ),
     };
     if let Some(most) = proof.abstracted {

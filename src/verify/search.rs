@@ -1,7 +1,8 @@
 //! Breadth-first search over complete keys: the first path to a violation is a shortest one.
 
+use super::bytes::Bytes;
 use super::edges::Edge;
-use super::key::{Bytes, Keyed, encode};
+use super::key::{Keyed, encode};
 use super::oracle::Explored;
 use super::plan::Plan;
 use super::property::Property;
