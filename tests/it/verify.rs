@@ -287,7 +287,8 @@ stages: { act: { goal: Dig., allowed_tools: [send, ls], max_steps: 3 } }
 
 /// What is said of the only guarantee: `proved`, or why not.
 fn said(table: &StageTable) -> String {
-    let proof = proof(table);
+    // Looking in vain for a run that breaks it is what takes long.
+    let proof = prove(table, &mut Options { max_states: 20_000, grants: 0, progress: &mut |_| true });
     assert!(proof.broken.is_empty(), "{:?}", proof.broken);
     match proof.open.as_slice() {
         [] => "proved".to_owned(),
@@ -316,7 +317,7 @@ guarantees: [{{ only_in: {{ tool: send, stage: act }} }}]
 fn calls_of_nested_runs_are_counted_by_their_bounds_or_by_the_outer_max_calls() {
     let at_most = |tool: &str, times: u32| {
         let rest = format!(
-            "stages: {{ act: {{ goal: Act., allowed_tools: [dig, send, ls], max_steps: 6 }} }}
+            "stages: {{ act: {{ goal: Act., allowed_tools: [dig, send, ls], max_steps: 5 }} }}
 guarantees: [{{ at_most: {{ tool: {tool}, times: {times} }} }}]
 "
         );
