@@ -1,5 +1,6 @@
 //! Steps that a person grants: the one way on for a run that a spent budget closed.
 
+use super::core::Core;
 use super::event::Event;
 use super::outcome::{LimitKind, Outcome};
 use super::session::{Session, Unfitting};
@@ -9,6 +10,16 @@ use crate::table::StageId;
 pub const MAX_GRANT: u32 = 100_000;
 /// Steps that are proposed where a grant is needed.
 const PROPOSED: u32 = 3;
+
+impl<W> Core<W> {
+    /// Whether more steps are what a run that ended lacks.
+    #[must_use]
+    pub fn may_be_granted(&self) -> bool {
+        let Some(closing) = &self.closing else { return false };
+        let by_steps = closing.limit.is_none_or(|(kind, ..)| matches!(kind, LimitKind::Stage | LimitKind::Run));
+        by_steps && matches!(closing.outcome, Outcome::Exhausted | Outcome::Looped | Outcome::Violations)
+    }
+}
 
 impl Session {
     /// A person gives a stage more steps; `by` is who. A run that a spent budget closed goes on in that stage.
@@ -25,7 +36,7 @@ impl Session {
     #[must_use]
     pub fn grants_needed(&self) -> Vec<(String, u32)> {
         let frame = self.root();
-        if !frame.core.life.is_ended() || !self.may_be_granted() {
+        if !frame.core.life.is_ended() || !frame.core.may_be_granted() {
             return Vec::new();
         }
         let limit = frame.core.closing.as_ref().and_then(|closing| closing.limit);
@@ -40,13 +51,6 @@ impl Session {
         needed
     }
 
-    /// Whether more steps are what the run lacks.
-    fn may_be_granted(&self) -> bool {
-        let Some(closing) = &self.root().core.closing else { return false };
-        let by_steps = closing.limit.is_none_or(|(kind, ..)| matches!(kind, LimitKind::Stage | LimitKind::Run));
-        by_steps && matches!(closing.outcome, Outcome::Exhausted | Outcome::Looped | Outcome::Violations)
-    }
-
     pub(super) fn grant_fits(&self, stage: &str, steps: u32) -> Result<(), Unfitting> {
         let no = |why: String| Err(Unfitting(why));
         if steps == 0 || steps > MAX_GRANT {
@@ -57,7 +61,7 @@ impl Session {
             let names: Vec<&str> = stages.iter().map(|s| &*s.name).collect();
             return no(format!("there is no stage `{stage}`; there is {}", names.join(", ")));
         }
-        if self.root().core.life.is_ended() && !self.may_be_granted() {
+        if self.root().core.life.is_ended() && !self.root().core.may_be_granted() {
             return no("the run has ended, and not for want of steps".to_owned());
         }
         if !self.above.is_empty() || self.top.front < self.top.slots.len() {

@@ -6,5 +6,6 @@ pub mod explain;
 pub mod html;
 pub mod problems;
 pub mod story;
+pub(crate) mod xml;
 
 pub use draw::{Picture, draw};

@@ -3,6 +3,7 @@
 use super::play::{Line, Played};
 use super::scenario::Scenario;
 use super::snapshot::{self, State};
+use crate::render::xml::attribute;
 use crate::table::{Problem, TableError};
 use indexmap::IndexMap;
 use serde::Serialize;
@@ -204,7 +205,7 @@ pub fn junit(tested: &[Tested]) -> String {
         "<testsuite name=\"stagekeeper\" tests=\"{all}\" failures=\"{failures}\" errors=\"{errors}\">\n"
     ));
     for one in tested {
-        let (name, file) = (xml(&one.scenario), xml(&one.file));
+        let (name, file) = (attribute(&one.scenario), attribute(&one.file));
         let element = match one.verdict() {
             Verdict::Pass => {
                 out.push_str(&format!("  <testcase name=\"{name}\" classname=\"{file}\"/>\n"));
@@ -214,30 +215,13 @@ pub fn junit(tested: &[Tested]) -> String {
             Verdict::Invalid => "error",
         };
         let complaints = one.complaints();
-        let first = xml(complaints.first().map(String::as_str).unwrap_or_default());
-        let body = xml(&complaints.join("\n"));
+        let first = attribute(complaints.first().map(String::as_str).unwrap_or_default());
+        let body = attribute(&complaints.join("\n"));
         out.push_str(&format!(
             "  <testcase name=\"{name}\" classname=\"{file}\">\n    <{element} message=\"{first}\">{body}</{element}>\n  </testcase>\n"
         ));
     }
     out.push_str("</testsuite>\n");
-    out
-}
-
-/// Text for an XML attribute or element; characters that XML cannot hold are left out.
-fn xml(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\n' => out.push_str("&#10;"),
-            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => {}
-            c => out.push(c),
-        }
-    }
     out
 }
 

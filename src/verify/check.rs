@@ -12,6 +12,7 @@ use crate::engine::roster::ToolIdx;
 use crate::engine::settle::{By, Move};
 use crate::engine::verdict::Check;
 use crate::table::model::{Action, At, Guarantee, Next, OnExhausted};
+use crate::table::names::NamePattern;
 use crate::table::{FactId, RuleId, StageId};
 
 /// What an edge breaks.
@@ -35,17 +36,20 @@ impl Plan {
             let Some(stage) = table.stages.get(at) else { continue };
             let widened = after.widened.get(at).copied().unwrap_or(0);
             holds &= *is <= stage.budget() + widened;
-            let declared: u32 = table
-                .rules
-                .iter()
-                .map(|r| match r.action {
-                    Action::Extend(to, steps) if to.index() == at => steps,
-                    _ => 0,
-                })
-                .sum();
-            holds &= widened <= declared;
+            // Most stages are not widened, and need no look at the rules.
+            let declared = || self.declared(StageId(u16::try_from(at).unwrap_or(u16::MAX)));
+            holds &= widened == 0 || widened <= declared().saturating_add(after.granted);
         }
         note(broken, holds, Property::Ceiling);
+    }
+
+    /// Steps that rules may add to a stage.
+    fn declared(&self, stage: StageId) -> u32 {
+        let steps = |action: &Action| match action {
+            Action::Extend(to, steps) if *to == stage => *steps,
+            _ => 0,
+        };
+        self.table.rules.iter().map(|r| steps(&r.action)).sum()
     }
 
     /// What must hold of a reply that was just charged.
@@ -135,20 +139,23 @@ impl Plan {
     ) {
         let name = self.roster.name(tool);
         for (at, guarantee) in self.table.guarantees.iter().enumerate() {
+            // With a nested run start all calls it could make.
+            let calls =
+                |pattern: &NamePattern| u32::from(pattern.matches(&name)).saturating_add(self.calls_below(tool, at));
             let holds = match guarantee {
-                Guarantee::Never { tool, before: first } if tool.matches(&name) => {
+                Guarantee::Never { tool, before: first } if calls(tool) > 0 => {
                     let mut awaited =
                         before.tools.iter().enumerate().filter(|(t, _)| {
                             u16::try_from(*t).is_ok_and(|t| first.matches(&self.roster.name(ToolIdx(t))))
                         });
                     awaited.any(|(_, state)| state.succeeded)
                 }
-                Guarantee::AtMost { tool, times } if tool.matches(&name) => {
+                Guarantee::AtMost { tool, times } => {
                     let Some(count) = monitor.counts.get_mut(at) else { continue };
-                    *count = (*count + 1).min(times + 1);
+                    *count = count.saturating_add(calls(tool)).min(times.saturating_add(1));
                     *count <= *times
                 }
-                Guarantee::OnlyIn { tool, stage: only } if tool.matches(&name) => stage == *only,
+                Guarantee::OnlyIn { tool, stage: only } if calls(tool) > 0 => stage == *only,
                 _ => true,
             };
             note(broken, holds, Property::Guarantee(at));
@@ -160,7 +167,8 @@ impl Plan {
         for (at, guarantee) in self.table.guarantees.iter().enumerate() {
             if let Guarantee::Within { steps, .. } = guarantee {
                 // A bound that is not below the ceiling needs no counting.
-                let holds = self.steps.is_none() || core.steps <= *steps || *steps >= self.table.ceiling();
+                let most = steps.saturating_add(core.granted);
+                let holds = self.steps.is_none() || core.steps <= most || *steps >= self.table.ceiling();
                 note(broken, holds, Property::Guarantee(at));
             }
         }

@@ -12,6 +12,8 @@ use crate::testing::Played;
 struct Started {
     tool: Name,
     stage: Name,
+    /// In a run nested in that stage.
+    nested: bool,
     /// Tools that had succeeded before.
     succeeded: Vec<Name>,
     /// Facts that held.
@@ -24,18 +26,18 @@ pub fn breaks(table: &StageTable, property: Property, played: &Played) -> bool {
     let started = started(played);
     match property {
         Property::Ceiling => summary.steps > table.ceiling(),
-        Property::InStage => started
-            .iter()
-            .any(|call| table.stages.iter().any(|s| s.name == call.stage && !s.allowed.allows(&call.tool))),
+        Property::InStage => started.iter().any(|call| {
+            !call.nested && table.stages.iter().any(|s| s.name == call.stage && !s.allowed.allows(&call.tool))
+        }),
         Property::Calls => {
             let over = |call: &Started| {
                 let runs = started.iter().filter(|c| c.tool == call.tool).count();
                 table.tool_entry(&call.tool).and_then(|e| e.max_calls).is_some_and(|most| runs > most as usize)
             };
             let in_stage = |call: &Started| {
-                let runs = started.iter().filter(|c| c.stage == call.stage).count();
+                let runs = started.iter().filter(|c| c.stage == call.stage && !c.nested).count();
                 let most = table.stages.iter().find(|s| s.name == call.stage).and_then(|s| s.max_calls);
-                most.is_some_and(|most| runs > most as usize)
+                !call.nested && most.is_some_and(|most| runs > most as usize)
             };
             started.iter().any(|call| over(call) || in_stage(call))
                 || table.limits.max_calls.is_some_and(|most| started.len() > most as usize)
@@ -84,11 +86,20 @@ fn passes_a_gate(table: &StageTable, played: &Played, started: &[Started]) -> bo
         let name = |fact: &crate::table::FactId| table.facts.get(fact.index()).map(|f| &f.name);
         requires.iter().any(|(fact, _)| name(fact).is_some_and(|n| !facts.contains(n)))
     };
-    let call = |c: &Started| table.tool_entry(&c.tool).is_some_and(|e| lacks(&c.facts, &e.requires));
+    let call = |c: &Started| !c.nested && table.tool_entry(&c.tool).is_some_and(|e| lacks(&c.facts, &e.requires));
     let mut stage: Name = "".into();
     let mut facts: Vec<Name> = Vec::new();
     let mut left = false;
+    let mut depth = 0_u32;
     for event in played.events() {
+        match event {
+            Event::ChildOpened { .. } => depth += 1,
+            Event::ChildClosed { .. } => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > 0 {
+            continue;
+        }
         let gate = || table.stages.iter().find(|s| s.name == stage).is_some_and(|s| lacks(&facts, &s.requires));
         match event {
             Event::StageEntered { by: EnteredBy::Answer | EnteredBy::Advance, .. } => left |= gate(),
@@ -118,14 +129,28 @@ fn started(played: &Played) -> Vec<Started> {
     let mut facts: Vec<Name> = Vec::new();
     let mut asked: Vec<(CallNo, Started)> = Vec::new();
     let mut started = Vec::new();
+    let mut depth = 0_u32;
     for event in played.events() {
-        learn(&mut facts, event);
         match event {
+            Event::ChildOpened { .. } => depth += 1,
+            Event::ChildClosed { .. } => depth = depth.saturating_sub(1),
+            // A nested run has facts and stages of its own.
+            _ if depth == 0 => learn(&mut facts, event),
+            _ => {}
+        }
+        match event {
+            Event::StageEntered { .. } if depth > 0 => {}
             Event::StageEntered { stage: entered, .. } => stage = entered.clone(),
             Event::CallFinished { tool, failed: false, .. } => succeeded.push(tool.clone()),
             Event::CallJudged { call, tool, resolved, judged } => {
                 let tool = resolved.clone().unwrap_or_else(|| tool.clone());
-                let one = Started { tool, stage: stage.clone(), succeeded: succeeded.clone(), facts: facts.clone() };
+                let one = Started {
+                    tool,
+                    stage: stage.clone(),
+                    nested: depth > 0,
+                    succeeded: succeeded.clone(),
+                    facts: facts.clone(),
+                };
                 match judged {
                     Judged::Run if &*one.tool != crate::engine::roster::ADVANCE => started.push(one),
                     Judged::Ask { .. } => asked.push((*call, one)),

@@ -1,19 +1,19 @@
 //! The edges out of a state: everything a model, its tools, people, the host and the provider can do next, each put to
 //! the real engine.
 
+use super::canonical::canonical;
 use super::check::{Broken, note};
-use super::key::canonical;
 use super::oracle::{Explored, Tape};
 use super::plan::Plan;
 use super::property::Property;
-use super::state::{Act, Late, Mays, Monitor, Outside, Phase, Shape, State, What};
+use super::state::{Act, Mays, Monitor, Outside, Phase, Shape, State, What};
 use crate::engine::args::Identity;
 use crate::engine::core::{Context, Core, Proposed, ReplyFacts, Target};
 use crate::engine::input::CallNo;
 use crate::engine::life::Turn;
 use crate::engine::outcome::Outcome;
 use crate::table::model::{At, FactFrom, Guarantee};
-use crate::table::{FactId, RuleId};
+use crate::table::{FactId, RuleId, StageId};
 use serde_json::Value;
 
 /// Where an edge leads.
@@ -50,11 +50,13 @@ impl Plan {
                 let ended = to.core.life.is_ended();
                 if ended {
                     self.check_reached(&to.core, &to.monitor, &mut broken);
-                } else {
+                }
+                let goes_on = !ended || self.may_be_granted(&to);
+                if goes_on {
                     canonical(&mut to, self);
                 }
                 let act = Act { what, asked: std::mem::take(&mut tape.asked) };
-                emit(Edge { act, to: (!ended).then_some(to), broken });
+                emit(Edge { act, to: goes_on.then_some(to), broken });
             }
             if !tape.next() {
                 return;
@@ -71,19 +73,20 @@ impl Plan {
             phase: Phase::Idle,
             late: None,
             queue: Vec::new(),
-            aim: crate::table::StageId(0),
+            aim: StageId(0),
             refused: false,
             given_back: Vec::new(),
             monitor: Monitor {
                 reached: reaches.map(|_| false).collect(),
                 counts: vec![0; self.table.guarantees.len()],
                 waits: 0,
+                grants: 0,
             },
             may: Mays::default(),
             fixed: Vec::new(),
             calls: 0,
         };
-        let first = crate::table::StageId(0);
+        let first = StageId(0);
         self.ways(&state, emit, |tape| {
             let mut to = state.clone();
             let holds: Vec<FactId> =
@@ -118,6 +121,10 @@ impl Plan {
     }
 
     fn idle<W: Explored>(&self, state: &State<W>, emit: Emit<'_, W>) {
+        self.grants(state, emit);
+        if state.core.life.is_ended() {
+            return;
+        }
         let outcome = state.core.life.outcome();
         if state.core.admission.is_some() {
             self.admissions(state, emit);
@@ -215,145 +222,21 @@ impl Plan {
         });
     }
 
-    fn aims_from(&self, stage: crate::table::StageId) -> Vec<crate::table::StageId> {
-        let by_call = |s: crate::table::StageId| self.table.stages.get(s.index()).is_some_and(|s| s.leave_by.call);
-        let ids = (0..self.table.stages.len()).filter_map(|s| u16::try_from(s).ok().map(crate::table::StageId));
+    fn aims_from(&self, stage: StageId) -> Vec<StageId> {
+        let by_call = |s: StageId| self.table.stages.get(s.index()).is_some_and(|s| s.leave_by.call);
+        let ids = (0..self.table.stages.len()).filter_map(|s| u16::try_from(s).ok().map(StageId));
         ids.filter(|s| *s == stage || (by_call(stage) && self.is_ahead(stage, *s))).collect()
     }
 
     /// In a closing request, and of a model that declines, no call is run.
     fn check_refuses_all<W: Explored>(&self, core: &Core<W>, tape: &mut Tape<'_>, broken: &mut Broken) {
+        let mut after = core.clone();
         for tool in &self.tools {
             let call = Proposed { no: CallNo(0), what: Some(Target::Tool(*tool)), identity: Some(Identity(0)) };
-            let mut after = core.clone();
             let judgement = after.judge(self.cx(), &call, tape);
             after.watch.asked();
             self.check_judged(core, &after, &call, &judgement, &tape.asked, broken);
         }
-    }
-
-    fn admissions<W: Explored>(&self, state: &State<W>, emit: Emit<'_, W>) {
-        for yes in [true, false] {
-            self.ways(state, emit, |tape| {
-                let mut to = state.clone();
-                to.monitor.waits += 1;
-                let moves = to.core.admitted(self.cx(), yes);
-                let mut broken = Broken::new();
-                self.entered(&to.core, &moves, &mut to.monitor, &mut broken);
-                self.before_step(&mut to.core, tape);
-                // Each no leads one stage on; a run that could wait for ever would come round.
-                let most = u32::try_from(self.table.stages.len()).unwrap_or(u32::MAX);
-                note(&mut broken, to.monitor.waits <= most.saturating_add(1), Property::Ends);
-                note(&mut broken, self.is_ahead(state.core.stage, to.core.stage), Property::Ends);
-                self.check_steps(&state.core, &to.core, false, &mut broken);
-                if to.core.life.outcome().is_none() {
-                    to.monitor.waits = 0;
-                }
-                Some((What::Admit(yes), to, broken))
-            });
-        }
-    }
-
-    fn user<W: Explored>(&self, state: &State<W>, emit: Emit<'_, W>) {
-        let facts = self.facts_from(|from| matches!(from, FactFrom::User));
-        for too_often in [false, true] {
-            self.ways(state, emit, |tape| {
-                let mut to = state.clone();
-                let most = self.table.limits.user_turns;
-                if too_often {
-                    to.core.user_turns = most;
-                }
-                let turns = to.core.user_turns;
-                if to.core.life.outcome().is_some() {
-                    to.core.resume();
-                }
-                let mut moves = Vec::new();
-                let mut learned = Vec::new();
-                let mut broken = Broken::new();
-                if to.core.user_spoke(self.cx(), &mut moves) {
-                    note(&mut broken, to.core.user_turns == turns + 1 && turns < most, Property::Ends);
-                    learned = facts.clone();
-                    learned.retain(|f| self.reads_fact(state.core.stage, *f) && tape.choose(2) == 0);
-                    for fact in &learned {
-                        to.core.set_fact(self.cx(), *fact, Some(Value::Bool(true)));
-                    }
-                } else {
-                    note(&mut broken, to.core.closing.is_some(), Property::Ends);
-                }
-                self.entered(&to.core, &moves, &mut to.monitor, &mut broken);
-                self.check_steps(&state.core, &to.core, false, &mut broken);
-                Some((What::User(learned, too_often), to, broken))
-            });
-        }
-    }
-
-    fn provider<W: Explored>(&self, state: &State<W>, emit: Emit<'_, W>) {
-        self.ways(state, emit, |_| {
-            let mut to = state.clone();
-            let mut broken = Broken::new();
-            to.core.provider_failed(false, &mut Vec::new());
-            // A request for the answer that cannot be made ends the run with its digest.
-            let closing = state.core.closing.as_ref().map(|c| c.outcome);
-            let expected = closing.unwrap_or(Outcome::ProviderError);
-            note(&mut broken, to.core.life.outcome() == Some(expected), Property::Ends);
-            self.check_steps(&state.core, &to.core, false, &mut broken);
-            if closing.is_none() {
-                to.core.resume();
-            }
-            Some((What::Fails, to, broken))
-        });
-        self.ways(state, emit, |_| {
-            let mut to = state.clone();
-            let mut broken = Broken::new();
-            // The first one asks for a shorter view and changes nothing else; the second may come at any time.
-            to.core.shortened = true;
-            to.core.provider_failed(true, &mut Vec::new());
-            note(&mut broken, to.core.life.outcome() == Some(Outcome::ContextOverflow), Property::Ends);
-            Some((What::Overflow, to, broken))
-        });
-    }
-
-    pub(super) fn host<W: Explored>(&self, state: &State<W>, emit: Emit<'_, W>) {
-        for fact in self.facts_from(|from| matches!(from, FactFrom::Host)) {
-            if !self.reads_fact(state.core.stage, fact) {
-                continue;
-            }
-            for set in [true, false] {
-                self.ways(state, emit, |_| {
-                    let mut to = state.clone();
-                    let value = set.then_some(Value::Bool(true));
-                    if state.phase == Phase::Idle || self.precision.unmerged {
-                        to.core.set_fact(self.cx(), fact, value);
-                        if state.phase != Phase::Idle {
-                            to.phase = Phase::Answering;
-                        }
-                    } else {
-                        let mut core = to.core.clone();
-                        if let Some(late) = &to.late {
-                            late.lay_over(&mut core);
-                        }
-                        core.set_fact(self.cx(), fact, value);
-                        to.late = Some(Box::new(Late::of(&core)));
-                    }
-                    Some((What::Host(fact, set), to, Broken::new()))
-                });
-            }
-        }
-    }
-
-    pub(super) fn time<W: Explored>(&self, state: &State<W>, emit: Emit<'_, W>) {
-        let Some(most) = self.table.limits.max_time_ms else { return };
-        if state.core.time_ms >= most {
-            return;
-        }
-        self.ways(state, emit, |_| {
-            let mut to = state.clone();
-            let moves = to.core.time_passed(self.cx(), most, false);
-            let mut broken = Broken::new();
-            self.entered(&to.core, &moves, &mut to.monitor, &mut broken);
-            self.check_steps(&state.core, &to.core, false, &mut broken);
-            Some((What::Time, to, broken))
-        });
     }
 
     /// The rule's name, for stories.

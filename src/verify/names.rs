@@ -1,15 +1,16 @@
-//! The tools a proof calls: every tool that is named, a name for every pattern, and one for each class of tools that
-//! no table entry can tell apart.
+//! The tools a proof calls: every tool that is named, a name for every set of patterns that meet in one, and of tools
+//! that the table treats alike the first.
 
-use crate::engine::roster::{Roster, ToolIdx};
+use super::overlap::{self, Samples};
+use super::plan::Plan;
+use super::when::Evaluable;
+use crate::engine::roster::{MAX_TOOLS, ToolIdx};
 use crate::engine::view::ToolSpec;
 use crate::table::StageTable;
 use crate::table::model::{Allowed, FactFrom, Guarantee};
 use crate::table::names::NamePattern;
 use indexmap::IndexSet;
-
-/// Most sample names of pairs of patterns.
-const MAX_PAIRS: usize = 4_096;
+use std::collections::BTreeSet;
 
 /// All patterns of a table that speak of tools.
 fn patterns(table: &StageTable) -> Vec<NamePattern> {
@@ -23,7 +24,12 @@ fn patterns(table: &StageTable) -> Vec<NamePattern> {
         all.extend(stage.guards.conservative.allow.iter().cloned());
         all.extend(stage.guards.conservative.deny.iter().cloned());
     }
-    all.extend(table.rules.iter().flat_map(|r| r.tools.iter().cloned()));
+    for rule in &table.rules {
+        all.extend(rule.tools.iter().cloned());
+        // `called('fs_read')` tells that tool from all others of its pattern.
+        let when = rule.when.as_ref().and_then(|when| Evaluable::new(table, when));
+        all.extend(when.iter().flat_map(|when| &when.tools).map(|tool| NamePattern::new(tool)));
+    }
     for fact in &table.facts {
         all.extend(fact.cleared_by.iter().cloned());
         if let FactFrom::Result(tools) = &fact.from {
@@ -42,28 +48,28 @@ fn patterns(table: &StageTable) -> Vec<NamePattern> {
     all
 }
 
-/// The tools of a table as a host would offer them: the named ones, and for each pattern, and each two of them, a name
-/// that fits. The second list says which names are samples.
-pub fn tools(table: &StageTable) -> (Vec<ToolSpec>, Vec<bool>) {
+/// The tools of a table as a host would offer them.
+#[derive(Debug)]
+pub struct Tools {
+    pub specs: Vec<ToolSpec>,
+    /// By tool: it is a sample, which stands for any number of names that the same patterns match.
+    pub samples: Vec<bool>,
+    /// Every name that a host could offer is one of them, or is treated like one.
+    pub complete: bool,
+}
+
+/// The tools that are named, and a name for every set of patterns that meet in one.
+pub fn tools(table: &StageTable) -> Tools {
     let patterns = patterns(table);
-    let mut names: IndexSet<String> = IndexSet::new();
-    names.extend(patterns.iter().filter(|p| p.is_exact()).map(|p| p.as_str().to_owned()));
-    let exact = names.len();
-    let open: Vec<&NamePattern> = patterns.iter().filter(|p| !p.is_exact()).collect();
-    for pattern in &open {
-        names.insert(pattern.as_str().replace('*', "x"));
+    let (exact, open): (Vec<_>, Vec<_>) = patterns.into_iter().partition(NamePattern::is_exact);
+    let named: BTreeSet<&str> = exact.iter().map(NamePattern::as_str).collect();
+    let Samples { names, complete } = overlap::samples(&open, &named);
+    let all = exact.iter().map(NamePattern::as_str).chain(names.iter().map(String::as_str));
+    Tools {
+        specs: all.map(ToolSpec::named).collect(),
+        samples: exact.iter().map(|_| false).chain(names.iter().map(|_| true)).collect(),
+        complete: complete && exact.len() + names.len() <= MAX_TOOLS,
     }
-    let pairs = open.iter().flat_map(|a| open.iter().map(move |b| (a, b))).filter(|(a, b)| a != b);
-    for (a, b) in pairs.take(MAX_PAIRS) {
-        names.insert(a.as_str().replace('*', &b.as_str().replace('*', "x")));
-        // `get_*` and `*_secret` meet in `get_x_secret`.
-        let joined = a.as_str().trim_end_matches('*').to_owned() + &b.as_str().replace('*', "x");
-        if a.matches(&joined) && b.matches(&joined) {
-            names.insert(joined);
-        }
-    }
-    let samples = (0..names.len()).map(|at| at >= exact).collect();
-    (names.into_iter().map(ToolSpec::named).collect(), samples)
 }
 
 /// What the table says of a tool: equal for tools that it treats alike.
@@ -75,10 +81,12 @@ pub struct Treatment {
     facts: Vec<(bool, bool)>,
     guarantees: Vec<(bool, bool)>,
     guards: Vec<(bool, bool)>,
+    below: Vec<u32>,
 }
 
 /// How the table treats a tool.
-pub fn treatment(table: &StageTable, roster: &Roster, tool: ToolIdx) -> Treatment {
+pub fn treatment(plan: &Plan, tool: ToolIdx) -> Treatment {
+    let Plan { table, roster, allowed, .. } = plan;
     let name = roster.name(tool);
     let entry = roster.entry(table, tool);
     let any = |list: &[NamePattern]| list.iter().any(|p| p.matches(&name));
@@ -87,11 +95,12 @@ pub fn treatment(table: &StageTable, roster: &Roster, tool: ToolIdx) -> Treatmen
         other.effect == entry.effect
             && other.max_calls == entry.max_calls
             && other.approval == entry.approval
+            && other.nested.as_ref().map(|n| n.spend) == entry.nested.as_ref().map(|n| n.spend)
             && other.requires.iter().map(|r| r.0).eq(entry.requires.iter().map(|r| r.0))
     };
     Treatment {
         entry: table.tools.iter().position(alike).unwrap_or(usize::MAX),
-        stages: table.stages.iter().map(|s| s.allowed.allows(&name)).collect(),
+        stages: allowed.iter().map(|stage| stage.get(tool.index()).copied().unwrap_or(false)).collect(),
         rules: table.rules.iter().map(|r| r.tools.is_empty() || any(&r.tools)).collect(),
         facts: table
             .facts
@@ -112,5 +121,6 @@ pub fn treatment(table: &StageTable, roster: &Roster, tool: ToolIdx) -> Treatmen
             .iter()
             .map(|s| (any(&s.guards.conservative.allow), any(&s.guards.conservative.deny)))
             .collect(),
+        below: (0..table.guarantees.len()).map(|at| plan.calls_below(tool, at)).collect(),
     }
 }

@@ -1,16 +1,21 @@
 //! What of a run a proof of this table has to keep apart, found from the table: which tools it treats alike, which
 //! counters anything reads, which stages can still be entered.
 
-use super::names::{self, Treatment};
+use super::ahead::Ahead;
+use super::below;
+use super::names::{self, Tools, Treatment};
 use super::when::Evaluable;
-use crate::engine::core::{Core, stage_of};
+use crate::engine::core::Core;
 use crate::engine::guard::Identities;
 use crate::engine::roster::{Roster, ToolIdx};
 use crate::engine::view::ToolSpec;
-use crate::table::model::{Action, FactFrom, Guarantee, Mode, Next, OnExhausted, Stage};
+use crate::table::model::{Action, Allowed, At, FactFrom, Guarantee, Mode, Stage};
 use crate::table::{FactId, RuleId, StageId, StageTable};
 use indexmap::IndexSet;
+use std::collections::HashMap;
 
+/// Steps of one grant at most, as far as grants are explored.
+pub const GRANT: u32 = 3;
 /// Calls left of a tool that count as "many", where no guarantee counts them.
 pub const MANY: u32 = 2;
 
@@ -27,11 +32,14 @@ pub struct Precision {
     pub calls: Option<u8>,
     /// Different calls of one tool; read only by the exact guards.
     pub identities: u8,
+    /// Grants of steps in one run at most.
+    pub grants: u32,
 }
 
 impl Precision {
     /// Everything that matters, and nothing else.
-    pub const PROOF: Self = Self { unmerged: false, fixed: false, most_left: None, calls: None, identities: 1 };
+    pub const PROOF: Self =
+        Self { unmerged: false, fixed: false, most_left: None, calls: None, identities: 1, grants: 0 };
 }
 
 /// The plan of one search.
@@ -44,6 +52,12 @@ pub struct Plan {
     pub tools: Vec<ToolIdx>,
     /// How many tools there are.
     pub all_tools: usize,
+    /// By tool: it stands for any number of names (see [`names::tools`]).
+    samples: Vec<bool>,
+    /// Every name that a host could offer is treated like one of the tools.
+    pub all_names: bool,
+    /// By tool that is a nested run: the calls it may make of what each guarantee speaks of (see [`below::calls`]).
+    below: HashMap<ToolIdx, Vec<u32>>,
     /// `max_calls` of a tool; `None` = its calls are not counted.
     pub runs: Vec<Option<u32>>,
     /// Failures in a row are counted.
@@ -58,8 +72,9 @@ pub struct Plan {
     /// Row and rollbacks beyond which nothing changes.
     pub row: u32,
     pub rollbacks: u32,
-    /// By stage: the stages that can be entered from there, itself included.
-    pub ahead: Vec<Vec<bool>>,
+    ahead: Ahead,
+    /// By stage: the tools it allows.
+    pub allowed: Vec<Vec<bool>>,
     /// By stage: the facts that anything ahead reads.
     pub facts_ahead: Vec<Vec<bool>>,
     /// By stage: the tools that can be called ahead.
@@ -81,7 +96,7 @@ pub struct Plan {
 impl Plan {
     /// `oracle`: consequences of the identity guards come at any time, so that those of `errors` need no counting.
     pub fn new(table: &StageTable, precision: Precision, oracle: bool) -> Self {
-        let (specs, samples) = names::tools(table);
+        let Tools { specs, samples, complete: all_names } = names::tools(table);
         let all_tools = specs.len();
         let roster = Roster::new(table, Some(specs), ToolSpec::named(crate::engine::roster::ADVANCE));
         let known: Vec<Option<Evaluable>> =
@@ -93,12 +108,18 @@ impl Plan {
         let evaluated = || known.iter().flatten();
         let ceiling = table.ceiling();
         let within = table.guarantees.iter().filter_map(|g| match g {
-            Guarantee::Within { steps, .. } if *steps < ceiling => Some(steps + 1),
+            Guarantee::Within { steps, .. } if *steps < ceiling => {
+                Some(steps.saturating_add(1).saturating_add(precision.grants.saturating_mul(GRANT)))
+            }
             _ => None,
         });
         let all = evaluated().any(reads_run) || precision.unmerged;
         let steps = if all { Some(u32::MAX) } else { within.max() };
-        let ahead = ahead(table);
+        // A person's grant may enter any stage.
+        let ahead = Ahead::new(table, precision.grants > 0);
+        let idx = (0..all_tools).filter_map(|t| u16::try_from(t).ok().map(ToolIdx));
+        let nested = idx.filter_map(|tool| Some((tool, roster.entry(table, tool).nested.as_ref()?)));
+        let below = nested.map(|(tool, nested)| (tool, below::calls(table, nested))).collect();
         let mut plan = Self {
             precision,
             tools: Vec::new(),
@@ -113,9 +134,13 @@ impl Plan {
             rollbacks: stages().map(|s| s.guards.violations.max_rollbacks).max().unwrap_or(0),
             facts_ahead: Vec::new(),
             tools_ahead: Vec::new(),
+            allowed: allowed(table, &roster),
             ahead,
+            samples,
+            all_names,
+            below,
             aims: false,
-            past: evaluated().any(|k| k.reads_past),
+            past: evaluated().any(|k| !k.tools.is_empty()),
             known,
             learns: Vec::new(),
             many: Vec::new(),
@@ -123,7 +148,7 @@ impl Plan {
             roster,
             table: table.clone(),
         };
-        plan.count_tools(&samples);
+        plan.count_tools();
         plan.choose_tools();
         plan.look_ahead();
         plan.learns = plan.idx().map(|t| plan.learned_from(t)).collect();
@@ -135,7 +160,17 @@ impl Plan {
         (0..self.all_tools).filter_map(|t| u16::try_from(t).ok().map(ToolIdx))
     }
 
-    fn count_tools(&mut self, samples: &[bool]) {
+    /// Whether a tool stands for any number of names.
+    pub fn is_sample(&self, tool: ToolIdx) -> bool {
+        self.samples.get(tool.index()).copied().unwrap_or(false)
+    }
+
+    /// Calls of what a guarantee speaks of that start with a call of this tool, in a nested run.
+    pub fn calls_below(&self, tool: ToolIdx, guarantee: usize) -> u32 {
+        self.below.get(&tool).and_then(|calls| calls.get(guarantee)).copied().unwrap_or(0)
+    }
+
+    fn count_tools(&mut self) {
         let table = &self.table;
         let proven =
             table.stages.iter().any(|s| s.guards.conservative.mode == Mode::On && s.guards.conservative.proven);
@@ -143,18 +178,19 @@ impl Plan {
             table.guarantees.iter().any(|g| matches!(g, Guarantee::Never { before, .. } if before.matches(name)))
         };
         let counts = |tool: ToolIdx| {
-            let sample = samples.get(tool.index()).copied().unwrap_or(false);
-            let most = self.roster.entry(table, tool).max_calls;
             // Another tool of the same pattern has a counter of its own: one sample stands for any number of them.
-            most.filter(|_| !sample)
+            self.roster.entry(table, tool).max_calls.filter(|_| !self.is_sample(tool))
         };
         self.runs = self.idx().map(counts).collect();
-        let promised = |name: &str| {
-            table.guarantees.iter().any(|g| matches!(g, Guarantee::AtMost { tool, .. } if tool.matches(name)))
+        let promised = |counted: ToolIdx| {
+            let name = self.roster.name(counted);
+            table.guarantees.iter().enumerate().any(|(at, g)| {
+                matches!(g, Guarantee::AtMost { tool, .. } if tool.matches(&name) || self.calls_below(counted, at) > 0)
+            })
         };
         let many = |tool: ToolIdx| {
             let most = self.runs.get(tool.index()).copied().flatten();
-            most.filter(|most| *most > MANY && !promised(&self.roster.name(tool)))
+            most.filter(|most| *most > MANY && !promised(tool))
         };
         let many = self.idx().map(many).collect();
         self.many = many;
@@ -178,7 +214,7 @@ impl Plan {
             let counted = self.runs.get(tool.index()).copied().flatten().is_some();
             let kept = self.succeeded.get(tool.index()).copied().unwrap_or(false);
             let apart = told_apart || counted || kept || self.past;
-            if apart || classes.insert(names::treatment(&self.table, &self.roster, tool)) {
+            if apart || classes.insert(names::treatment(self, tool)) {
                 chosen.push(tool);
             }
         }
@@ -187,25 +223,23 @@ impl Plan {
 
     fn look_ahead(&mut self) {
         let table = &self.table;
-        let here = |stages: &[bool], what: &dyn Fn(&Stage) -> bool| {
-            table.stages.iter().zip(stages).any(|(stage, ahead)| *ahead && what(stage))
-        };
-        let tool_ahead = |stages: &[bool], tool: ToolIdx| here(stages, &|s| s.allowed.allows(&self.roster.name(tool)));
-        self.tools_ahead =
-            self.ahead.iter().map(|stages| self.idx().map(|t| tool_ahead(stages, t)).collect()).collect();
-        let fact_ahead = |stages: &[bool], tools: &[bool], fact: FactId| {
-            let needs = |requires: &[(FactId, crate::table::script::Text)]| requires.iter().any(|(f, _)| *f == fact);
-            here(stages, &|s| needs(&s.requires))
-                || self.idx().zip(tools).any(|(tool, ahead)| *ahead && needs(&self.roster.entry(table, tool).requires))
-                || self.known.iter().flatten().any(|k| k.facts.contains(&fact))
-        };
+        self.tools_ahead = self.ahead.any(self.allowed.clone());
         let facts = || (0..table.facts.len()).filter_map(|f| u16::try_from(f).ok().map(FactId));
-        self.facts_ahead = self
-            .ahead
-            .iter()
-            .zip(&self.tools_ahead)
-            .map(|(stages, tools)| facts().map(|f| fact_ahead(stages, tools, f)).collect())
+        let gated: Vec<(ToolIdx, Vec<FactId>)> = self
+            .idx()
+            .map(|tool| (tool, self.roster.entry(table, tool).requires.iter().map(|r| r.0).collect()))
+            .filter(|(_, requires): &(ToolIdx, Vec<FactId>)| !requires.is_empty())
             .collect();
+        let asked = |fact: FactId| self.known.iter().flatten().any(|k| k.facts.contains(&fact));
+        let read = |(stage, allowed): (&Stage, &Vec<bool>)| {
+            let by_tool = |fact| {
+                gated.iter().any(|(tool, requires)| {
+                    requires.contains(&fact) && allowed.get(tool.index()).copied().unwrap_or(false)
+                })
+            };
+            facts().map(|f| stage.requires.iter().any(|r| r.0 == f) || by_tool(f) || asked(f)).collect()
+        };
+        self.facts_ahead = self.ahead.any(table.stages.iter().zip(&self.allowed).map(read).collect());
     }
 
     /// Whether a result applied in one stage can differ from the same result applied in another.
@@ -215,10 +249,9 @@ impl Plan {
             return false;
         }
         let stage_rule = |r: &crate::table::model::Rule| {
-            r.at == crate::table::model::At::Result && (r.stage.is_some() || matches!(r.action, Action::Goto(_)))
+            r.at == At::Result && (r.stage.is_some() || matches!(r.action, Action::Goto(_)))
         };
-        let reads_stage =
-            table.rules.iter().zip(&self.known).any(|(r, k)| r.at == crate::table::model::At::Result && k.is_some());
+        let reads_stage = table.rules.iter().zip(&self.known).any(|(r, k)| r.at == At::Result && k.is_some());
         let first = table.stages.first();
         let modes = |s: &Stage| (s.guards.no_progress, s.guards.errors);
         table.rules.iter().any(stage_rule)
@@ -228,7 +261,7 @@ impl Plan {
 
     /// Whether the stage can be entered from there, or is it.
     pub fn is_ahead(&self, from: StageId, stage: StageId) -> bool {
-        self.ahead.get(from.index()).and_then(|a| a.get(stage.index())).copied().unwrap_or(false)
+        self.ahead.stages.get(from.index()).and_then(|a| a.get(stage.index())).copied().unwrap_or(false)
     }
 
     /// Whether a condition is known: it is always so, or reads only what is kept.
@@ -270,62 +303,6 @@ impl Plan {
     }
 }
 
-/// The stages that can be entered, by stage: along `next`, when a budget is spent, by a rule, back from an aside.
-fn ahead(table: &StageTable) -> Vec<Vec<bool>> {
-    let count = table.stages.len();
-    let id = |at: usize| StageId(u16::try_from(at).unwrap_or(u16::MAX));
-    let mut leads: Vec<Vec<bool>> = (0..count).map(|_| vec![false; count]).collect();
-    let mut lead = |from: usize, to: StageId| {
-        if let Some(place) = leads.get_mut(from).and_then(|l| l.get_mut(to.index())) {
-            *place = true;
-        }
-    };
-    for (at, stage) in table.stages.iter().enumerate() {
-        if let Next::Stage(to) = stage.next {
-            lead(at, to);
-        }
-        if let OnExhausted::Stage(to) = stage.on_exhausted {
-            lead(at, to);
-        }
-        for rule in &table.rules {
-            if let Action::Goto(to) = rule.action
-                && rule.stage.is_none_or(|s| s == id(at))
-            {
-                lead(at, to);
-            }
-        }
-        lead(at, id(at));
-    }
-    close(&mut leads);
-    // An aside that goes back leads to every stage from which it can be entered.
-    let backs: Vec<usize> =
-        (0..count).filter(|at| stage_of(table, id(*at)).is_some_and(|s| s.next == Next::Back)).collect();
-    for back in backs {
-        for from in 0..count {
-            let enters = leads.get(from).and_then(|l| l.get(back)).copied().unwrap_or(false);
-            if let Some(place) = leads.get_mut(back).and_then(|l| l.get_mut(from)) {
-                *place |= enters;
-            }
-        }
-        close(&mut leads);
-    }
-    leads
-}
-
-/// The transitive closure.
-fn close(leads: &mut [Vec<bool>]) {
-    for through in 0..leads.len() {
-        let Some(onward) = leads.get(through).cloned() else { continue };
-        for row in leads.iter_mut() {
-            if row.get(through).copied().unwrap_or(false) {
-                for (place, leads) in row.iter_mut().zip(&onward) {
-                    *place |= *leads;
-                }
-            }
-        }
-    }
-}
-
 impl Plan {
     /// `max_calls` of a tool whose calls are counted no further than that one is left, or many.
     pub fn many_calls(&self, tool: ToolIdx) -> Option<u32> {
@@ -355,4 +332,21 @@ impl Plan {
             .get(stage.index())
             .is_some_and(|s| !s.conversation && !s.is_final() && !s.allowed.is_none() && s.leave_by.answer)
     }
+}
+
+/// By stage: the tools it allows.
+fn allowed(table: &StageTable, roster: &Roster) -> Vec<Vec<bool>> {
+    let names: Vec<_> =
+        (0..roster.len()).filter_map(|t| u16::try_from(t).ok().map(|t| roster.name(ToolIdx(t)))).collect();
+    let places: HashMap<&str, usize> = names.iter().zip(0..).map(|(name, at)| (&**name, at)).collect();
+    let of = |stage: &Stage| {
+        let Allowed::These { list, exact } = &stage.allowed else { return vec![true; names.len()] };
+        let open: Vec<_> = list.iter().filter(|p| !p.is_exact()).collect();
+        let mut row: Vec<bool> = names.iter().map(|name| open.iter().any(|p| p.matches(name))).collect();
+        for at in exact.iter().filter_map(|name| places.get(&**name)) {
+            row.get_mut(*at).into_iter().for_each(|allows| *allows = true);
+        }
+        row
+    };
+    table.stages.iter().map(of).collect()
 }

@@ -75,7 +75,10 @@ impl fmt::Display for Said<'_> {
                 write!(f, "never: {} before {} has succeeded", tool.as_str(), before.as_str())
             }
             Guarantee::AtMost { tool, times } => write!(f, "at_most: {} runs at most {times} times", tool.as_str()),
-            Guarantee::Within { steps, .. } => write!(f, "within: {steps} steps"),
+            Guarantee::Within { steps, tree: false } => write!(f, "within: {steps} steps"),
+            Guarantee::Within { steps, tree: true } => {
+                write!(f, "within: {steps} steps, those of nested runs among them")
+            }
             Guarantee::Reaches(stages) => {
                 write!(f, "reaches: {}", stages.iter().map(name).collect::<Vec<_>>().join(" or "))
             }

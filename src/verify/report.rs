@@ -1,6 +1,7 @@
 //! What `stagekeeper verify` prints: one format a function, pure.
 
-use super::prove::Proof;
+use super::prove::{GRANT, Proof};
+use crate::render::xml::escaped;
 use serde::Serialize;
 use std::fmt::Write as _;
 
@@ -32,9 +33,16 @@ struct Line<'a> {
     complete: bool,
     states: usize,
     seconds: f64,
-    not_proved: &'a [String],
+    not_proved: Vec<Open<'a>>,
     bytes: usize,
     counted_up_to: Option<u32>,
+    grants: u32,
+}
+
+#[derive(Serialize)]
+struct Open<'a> {
+    property: &'a str,
+    why: &'a str,
 }
 
 #[derive(Serialize)]
@@ -44,107 +52,98 @@ struct Broken<'a> {
     scenario: &'a str,
 }
 
-/// One object a line.
+/// One object on one line.
 #[must_use]
-pub fn json(verified: &[Verified]) -> String {
-    let mut out = String::new();
-    for Verified { file, proof, seconds } in verified {
-        let broken = proof.broken.iter();
-        let line = Line {
-            file,
-            proved: &proof.proved,
-            broken: broken
-                .map(|b| Broken { property: &b.property, confirmed: b.confirmed, scenario: &b.scenario })
-                .collect(),
-            complete: proof.complete,
-            states: proof.states,
-            seconds: (seconds * 1_000.0).round() / 1_000.0,
-            not_proved: &proof.open,
-            bytes: proof.bytes,
-            counted_up_to: proof.abstracted,
-        };
-        // Strings and numbers: nothing here can fail to become JSON.
-        let _ = writeln!(out, "{}", serde_json::to_string(&line).unwrap_or_default());
-    }
-    out
+pub fn json(verified: &Verified) -> String {
+    let Verified { file, proof, seconds } = verified;
+    let broken = proof.broken.iter();
+    let open = proof.open.iter();
+    let line = Line {
+        file,
+        proved: &proof.proved,
+        broken: broken
+            .map(|b| Broken { property: &b.property, confirmed: b.confirmed, scenario: &b.scenario })
+            .collect(),
+        complete: proof.complete,
+        states: proof.states,
+        seconds: (seconds * 1_000.0).round() / 1_000.0,
+        not_proved: open.map(|o| Open { property: &o.property, why: &o.why }).collect(),
+        bytes: proof.bytes,
+        counted_up_to: proof.abstracted,
+        grants: proof.grants,
+    };
+    // Strings and numbers: nothing here can fail to become JSON.
+    serde_json::to_string(&line).unwrap_or_default() + "\n"
 }
 
 /// For people.
 #[must_use]
-pub fn text(verified: &[Verified]) -> String {
-    let mut out = String::new();
-    for Verified { file, proof, seconds } in verified {
-        let word = match (proof.broken.is_empty(), proof.open.is_empty()) {
-            (false, _) => "does not hold",
-            (true, false) => "not proved",
-            (true, true) => "proved",
-        };
-        let megabytes = proof.bytes as f64 / 1e6;
-        let _ = writeln!(out, "{file}: {word} ({} states, {seconds:.2} s, {megabytes:.1} MB of keys)", proof.states);
-        if let Some(most) = proof.abstracted {
-            let _ = writeln!(out, "  numbers of steps left above {most} were not told apart, which proves as much");
+pub fn text(verified: &Verified) -> String {
+    let Verified { file, proof, seconds } = verified;
+    let word = match (proof.broken.is_empty(), proof.open.is_empty()) {
+        (false, _) => "does not hold",
+        (true, false) => "not proved",
+        (true, true) => "proved",
+    };
+    let megabytes = proof.bytes as f64 / 1e6;
+    let mut out = format!("{file}: {word} ({} states, {seconds:.2} s, {megabytes:.1} MB of keys)\n", proof.states);
+    out.push_str(&scope(proof));
+    for property in &proof.proved {
+        let _ = writeln!(out, "  proved      {property}");
+    }
+    for open in &proof.open {
+        let _ = writeln!(out, "  not proved  {}\n              {}", open.property, open.why);
+    }
+    for broken in &proof.broken {
+        let _ = writeln!(out, "  broken      {}", broken.property);
+        for line in broken.story.lines() {
+            let _ = writeln!(out, "    {line}");
         }
-        for property in &proof.proved {
-            let _ = writeln!(out, "  proved      {property}");
-        }
-        for property in &proof.open {
-            let _ = writeln!(out, "  not proved  {property}");
-        }
-        for broken in &proof.broken {
-            let _ = writeln!(out, "  broken      {}", broken.property);
-            for line in broken.story.lines() {
-                let _ = writeln!(out, "    {line}");
-            }
-            out.push_str("  play it again with `stagekeeper test --snapshots none FILE`:\n");
-            for line in broken.scenario.lines() {
-                let _ = writeln!(out, "    {line}");
-            }
+        out.push_str("  play it again with `stagekeeper test --snapshots none FILE`:\n");
+        for line in broken.scenario.lines() {
+            let _ = writeln!(out, "    {line}");
         }
     }
     out
 }
 
-/// JUnit's XML: a suite for each table, a case for each property.
+/// What was explored.
+fn scope(proof: &Proof) -> String {
+    let mut out = match proof.grants {
+        0 => "  for runs without granted steps (`--grants N` explores them)\n".to_owned(),
+        most => format!(
+            "  for runs in which a person grants 1 to {GRANT} steps up to {most} times; they come on top of every bound of steps\n"
+        ),
+    };
+    if let Some(most) = proof.abstracted {
+        let _ = writeln!(out, "  numbers of steps left above {most} were not told apart, which proves as much");
+    }
+    out
+}
+
+/// How JUnit's XML begins.
+pub const JUNIT_HEAD: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n";
+/// How it ends.
+pub const JUNIT_TAIL: &str = "</testsuites>\n";
+
+/// A suite of JUnit's XML, with a case for each property.
 #[must_use]
-pub fn junit(verified: &[Verified]) -> String {
-    let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
-    for Verified { file, proof, seconds } in verified {
-        let failures = proof.broken.len() + proof.open.len();
-        let tests = failures + proof.proved.len();
-        let file = escaped(file);
-        let _ = writeln!(
-            out,
-            "  <testsuite name=\"{file}\" tests=\"{tests}\" failures=\"{failures}\" time=\"{seconds:.3}\">"
-        );
-        for property in &proof.proved {
-            let _ = writeln!(out, "    <testcase classname=\"{file}\" name=\"{}\"/>", escaped(property));
-        }
-        let broken = proof.broken.iter().map(|b| (&b.property, "does not hold", b.scenario.as_str()));
-        let open = proof.open.iter().map(|property| (property, "not proved", ""));
-        for (property, message, detail) in broken.chain(open) {
-            let _ = writeln!(out, "    <testcase classname=\"{file}\" name=\"{}\">", escaped(property));
-            let _ = writeln!(out, "      <failure message=\"{message}\">{}</failure>", escaped(detail));
-            out.push_str("    </testcase>\n");
-        }
-        out.push_str("  </testsuite>\n");
+pub fn junit(verified: &Verified) -> String {
+    let Verified { file, proof, seconds } = verified;
+    let failures = proof.broken.len() + proof.open.len();
+    let tests = failures + proof.proved.len();
+    let file = escaped(file);
+    let mut out =
+        format!("  <testsuite name=\"{file}\" tests=\"{tests}\" failures=\"{failures}\" time=\"{seconds:.3}\">\n");
+    for property in &proof.proved {
+        let _ = writeln!(out, "    <testcase classname=\"{file}\" name=\"{}\"/>", escaped(property));
     }
-    out.push_str("</testsuites>\n");
-    out
-}
-
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\n' | '\t' => out.push(c),
-            // XML 1.0 has no place for control characters.
-            c if c.is_control() => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
+    let broken = proof.broken.iter().map(|b| (&b.property, "does not hold", &b.scenario));
+    let open = proof.open.iter().map(|o| (&o.property, "not proved", &o.why));
+    for (property, message, detail) in broken.chain(open) {
+        let _ = writeln!(out, "    <testcase classname=\"{file}\" name=\"{}\">", escaped(property));
+        let _ = writeln!(out, "      <failure message=\"{message}\">{}</failure>", escaped(detail));
+        out.push_str("    </testcase>\n");
     }
-    out
+    out + "  </testsuite>\n"
 }

@@ -129,6 +129,8 @@ impl Writer<'_> {
                 self.between("fails: overflow".to_owned());
                 self.between("fails: overflow".to_owned());
             }
+            // Scenarios have no grants; runs with grants are not looked for.
+            What::Grant(..) => {}
             What::Admit(yes) => self.between(format!("approve: {}", if *yes { "yes" } else { "no" })),
         }
     }

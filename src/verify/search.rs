@@ -1,7 +1,8 @@
 //! Breadth-first search over complete keys: the first path to a violation is a shortest one.
 
+use super::bytes::Bytes;
 use super::edges::Edge;
-use super::key::{Bytes, Keyed, encode};
+use super::key::{Keyed, encode};
 use super::oracle::Explored;
 use super::plan::Plan;
 use super::property::Property;
@@ -9,15 +10,36 @@ use super::state::{Act, State};
 use indexmap::IndexSet;
 use std::collections::VecDeque;
 
-/// States between two calls of the progress function.
-const TICK: usize = 4_096;
+/// How far a proof is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// What is being done.
+    pub phase: &'static str,
+    /// The states seen so far in this phase.
+    pub states: usize,
+    /// Those among them that were not looked at yet.
+    pub open: usize,
+}
 
 /// How a search is bounded and watched.
 pub struct Watcher<'a> {
     /// States at most.
     pub max_states: usize,
-    /// Told the number of states now and then; `false` stops the search.
-    pub progress: &'a mut dyn FnMut(usize) -> bool,
+    /// What it is for.
+    pub phase: &'static str,
+    /// Told how far it is, at every state; `false` stops the search.
+    pub progress: &'a mut dyn FnMut(&Progress) -> bool,
+}
+
+/// Why a search did not see every state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// There are more states than it may see.
+    States,
+    /// Whoever watches it wants no more.
+    Asked,
+    /// Everything that was looked for is found.
+    Found,
 }
 
 impl std::fmt::Debug for Watcher<'_> {
@@ -44,8 +66,8 @@ pub struct Searched {
     pub edges: usize,
     /// Bytes of all keys.
     pub bytes: usize,
-    /// Every state was expanded.
-    pub complete: bool,
+    /// Why not every state was looked at; `None`: all were.
+    pub stopped: Option<Stop>,
     /// What does not hold, a shortest path each.
     pub broken: Vec<Violation>,
 }
@@ -96,19 +118,21 @@ pub fn search_and_show<W: Explored + Keyed>(
     for (edge, e) in (0..).zip(first) {
         search.take(e, Parent { state: NONE, edge }, wanted);
     }
-    search.run(wanted, watcher, show);
+    let stopped = search.run(wanted, watcher, show);
     let mut found = search.found;
+    found.stopped = stopped;
     found.states = search.seen.len();
     found
 }
 
 impl<W: Explored + Keyed> Search<'_, W> {
-    fn run(&mut self, wanted: &[Property], watcher: &mut Watcher<'_>, show: &mut dyn FnMut(&State<W>)) {
+    fn run(&mut self, wanted: &[Property], watcher: &mut Watcher<'_>, show: &mut dyn FnMut(&State<W>)) -> Option<Stop> {
         let mut at = 0_u32;
         let mut edges = Vec::new();
         while let Some(state) = self.open.pop_front() {
-            if (at as usize).is_multiple_of(TICK) && !(watcher.progress)(self.seen.len()) {
-                return;
+            let progress = Progress { phase: watcher.phase, states: self.seen.len(), open: self.open.len() + 1 };
+            if !(watcher.progress)(&progress) {
+                return Some(Stop::Asked);
             }
             show(&state);
             self.plan.expand(&state, &mut |e| edges.push(e));
@@ -116,14 +140,14 @@ impl<W: Explored + Keyed> Search<'_, W> {
                 self.take(e, Parent { state: at, edge: u32::try_from(edge).unwrap_or(NONE) }, wanted);
             }
             if self.seen.len() > watcher.max_states {
-                return;
+                return Some(Stop::States);
             }
             if !wanted.is_empty() && wanted.iter().all(|p| self.found.broken.iter().any(|v| v.property == *p)) {
-                return;
+                return Some(Stop::Found);
             }
             at += 1;
         }
-        self.found.complete = true;
+        None
     }
 
     fn take(&mut self, edge: Edge<W>, parent: Parent, wanted: &[Property]) {

@@ -106,6 +106,8 @@ pub struct Monitor {
     pub counts: Vec<u32>,
     /// Decisions of people since the last reply that moved the run.
     pub waits: u32,
+    /// Grants of steps so far.
+    pub grants: u32,
 }
 
 /// Consequences that the oracle may still choose: which call of the reply they come with makes no difference.
@@ -114,6 +116,8 @@ pub struct Mays {
     pub roll_back: bool,
     pub leave: bool,
     pub close: bool,
+    /// Nested runs of the reply may use up calls of the run.
+    pub nested: bool,
 }
 
 /// One state.
@@ -187,6 +191,8 @@ pub enum What {
     Overflow,
     /// A person admits the run to a stage, or not.
     Admit(bool),
+    /// A person gives a stage so many steps.
+    Grant(StageId, u32),
 }
 
 /// A reply.

@@ -19,8 +19,8 @@ pub struct Evaluable {
     pub reads_run: bool,
     /// It reads steps of the stage.
     pub reads_stage: bool,
-    /// It asks which tools ran.
-    pub reads_past: bool,
+    /// Tools it asks about, whether they ran.
+    pub tools: Vec<String>,
 }
 
 /// One word of an expression.
@@ -37,7 +37,7 @@ impl Evaluable {
     pub fn new(table: &StageTable, when: &Condition) -> Option<Self> {
         let tokens = tokens(when.source())?;
         let mut found =
-            Self { when: when.clone(), facts: Vec::new(), reads_run: false, reads_stage: false, reads_past: false };
+            Self { when: when.clone(), facts: Vec::new(), reads_run: false, reads_stage: false, tools: Vec::new() };
         let mut at = 0;
         while let Some(token) = tokens.get(at) {
             let before = at.checked_sub(1).and_then(|b| tokens.get(b));
@@ -51,11 +51,12 @@ impl Evaluable {
                     // Whether a tool ever ran or succeeded; with arguments it depends on them.
                     "called" | "succeeded" => {
                         let call = tokens.get(at + 1..at + 4)?;
-                        if !matches!(call, [Token::Sign(open), Token::Text(_), Token::Sign(close)] if open == "(" && close == ")")
-                        {
+                        let [Token::Sign(open), Token::Text(tool), Token::Sign(close)] = call else { return None };
+                        // A pattern would be a name to the proof and is none to the engine.
+                        if open != "(" || close != ")" || tool.contains('*') {
                             return None;
                         }
-                        found.reads_past = true;
+                        found.tools.push(tool.clone());
                         at += 3;
                     }
                     other => {
@@ -92,13 +93,7 @@ impl Evaluable {
                     ("left", number(core.left(table, core.stage))),
                 ]),
             ),
-            (
-                "run",
-                Value::from_pairs([
-                    ("step", number(core.steps)),
-                    ("left", number(table.ceiling().saturating_sub(core.steps))),
-                ]),
-            ),
+            ("run", Value::from_pairs([("step", number(core.steps)), ("left", number(core.run_left(table)))])),
             ("facts", Value::from_pairs(facts)),
             ("called", asks(&past, |_| true)),
             ("succeeded", asks(&past, |ran| ran.succeeded)),

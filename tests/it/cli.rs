@@ -8,6 +8,7 @@ mod new;
 mod replay;
 mod run;
 mod test;
+mod verify;
 
 use regex::Regex;
 use std::fmt::Write as _;

@@ -26,6 +26,11 @@ impl Streak {
         }
     }
 
+    /// The tool of the last replies was another.
+    pub(crate) fn forget(&mut self) {
+        (self.tool, self.replies) = (None, 0);
+    }
+
     /// Closes the reply: a reply that ran another tool, or several, starts again; one that ran nothing changes nothing.
     pub fn reply_done(&mut self) {
         match self.now.as_slice() {

@@ -6,6 +6,7 @@ mod layout;
 
 use super::graph::Graph;
 use super::words::width;
+use crate::render::xml::escaped;
 use layout::{Arrow, Layout, Line, Placed};
 use std::fmt::Write;
 
@@ -26,7 +27,7 @@ pub(super) fn draw(graph: &Graph) -> String {
         out,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {w} {h}\" width=\"{w}\" height=\"{h}\" role=\"img\">"
     );
-    let _ = writeln!(out, "<title>{}</title>", escape(&graph.workflow));
+    let _ = writeln!(out, "<title>{}</title>", escaped(&graph.workflow));
     let _ = writeln!(out, "<style>{STYLE}</style>");
     out.push_str(
         "<defs><marker id=\"sk-arrow\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"8\" markerHeight=\"8\" \
@@ -54,7 +55,7 @@ fn text(out: &mut String, line: &Line) {
         line.class,
         line.x,
         line.y,
-        escape(&line.text)
+        escaped(&line.text)
     );
 }
 
@@ -70,20 +71,6 @@ fn boxed(out: &mut String, placed: &Placed) {
 fn path(out: &mut String, arrow: &Arrow) {
     let class = if arrow.dashed { "e d" } else { "e" };
     let _ = writeln!(out, "<path class=\"{class}\" d=\"{}\" marker-end=\"url(#sk-arrow)\"/>", arrow.path);
-}
-
-fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            _ => out.push(c),
-        }
-    }
-    out
 }
 
 /// Pixels of a line in the small monospaced face, for the pill round a word.

@@ -5,7 +5,9 @@ use crate::engine::guard::{Identities, Watch};
 use crate::engine::input::{CallNo, Finish, Input, ProposedCall, Reply, ToolResult};
 use crate::engine::session::Session;
 use crate::table::StageTable;
-use crate::verify::key::{Bytes, Keyed, canonical, encode};
+use crate::verify::bytes::Bytes;
+use crate::verify::canonical::canonical;
+use crate::verify::key::{Keyed, encode};
 use crate::verify::names;
 use crate::verify::oracle::{Explored, Oracle};
 use crate::verify::plan::{Plan, Precision};
@@ -18,7 +20,7 @@ use std::collections::BTreeSet;
 const HEAD: &str = "stagekeeper: 1\nworkflow: w\nlimits: { user_turns: 1, calls_per_step: 2 }\n";
 
 /// Small tables that each have something of their own.
-const TABLES: &[(&str, &str)] = &[
+pub const TABLES: &[(&str, &str)] = &[
     ("plain", "stages:
   look: { goal: Look., allowed_tools: [ls], max_steps: 2 }
   say: { goal: Say., allowed_tools: [], max_steps: 1 }
@@ -44,18 +46,18 @@ rules: [{ name: more, at: reply, when: 'reply.text', extend: { stage: look, step
 "),
 ];
 
-fn table(text: &str) -> StageTable {
+pub fn table(text: &str) -> StageTable {
     StageTable::parse(&format!("{HEAD}{text}")).unwrap_or_else(|e| panic!("{e}"))
 }
 
 fn explore<W: Explored + Keyed>(plan: &Plan, show: &mut dyn FnMut(&State<W>)) -> Searched {
-    let mut watcher = Watcher { max_states: 400_000, progress: &mut |_| true };
+    let mut watcher = Watcher { max_states: 400_000, phase: "", progress: &mut |_| true };
     let found = search_and_show::<W>(plan, &Property::ALWAYS, &mut watcher, show);
-    assert!(found.complete && found.broken.is_empty(), "{:?} {}", found.broken, found.states);
+    assert!(found.stopped.is_none() && found.broken.is_empty(), "{:?} {}", found.broken, found.states);
     found
 }
 
-fn key<W: Identities + Keyed>(state: &State<W>) -> Vec<u8> {
+pub fn key<W: Identities + Keyed>(state: &State<W>) -> Vec<u8> {
     let mut bytes = Bytes::default();
     encode(state, &mut bytes);
     bytes.0
@@ -223,7 +225,7 @@ fn the_abstract_graph_contains_every_state_of_the_real_guards() {
         let plan = Plan::new(&table, Precision::PROOF, true);
         let exact = Precision { unmerged: true, calls: Some(1), identities: 1, ..Precision::PROOF };
         let mut seen = 0;
-        let mut watcher = Watcher { max_states: 60_000, progress: &mut |_| true };
+        let mut watcher = Watcher { max_states: 60_000, phase: "", progress: &mut |_| true };
         search_and_show::<Watch>(&Plan::new(&table, exact, false), &Property::ALWAYS, &mut watcher, &mut |state| {
             if state.phase == Phase::Idle {
                 seen += 1;
@@ -309,7 +311,7 @@ fn run_stays_within(name: &str, text: &str, script: &[Next]) {
             let keys = merged(&plan).0;
             (plan, keys)
         });
-        let specs = names::tools(&table).0;
+        let specs = names::tools(&table).specs;
         let tools: Vec<String> = specs.iter().map(|t| t.name.clone()).collect();
         let mut session = Session::builder(&table, "OK").tools(specs).start().unwrap();
         for next in script {
@@ -326,7 +328,7 @@ fn run_stays_within(name: &str, text: &str, script: &[Next]) {
             if !waits_for_user && matches!(core.life.outcome(), Some(Cancelled | ProviderError)) {
                 core.resume();
             }
-            let monitor = Monitor { reached: Vec::new(), counts: Vec::new(), waits: 0 };
+            let monitor = Monitor { reached: Vec::new(), counts: Vec::new(), waits: 0, grants: 0 };
             assert!(keys.contains(&merged_key(&core, &monitor, plan)), "{name} after {next:?}: {core:?}");
         }
     });

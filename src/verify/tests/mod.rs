@@ -4,6 +4,7 @@
 mod graphs;
 mod guards;
 mod mutants;
+mod second;
 
 /// Shows a number of a test with `--nocapture`; pure modules print nothing themselves.
 fn tell(what: &str) {

@@ -76,7 +76,7 @@ const MUTANTS: &[(Mutant, By)] = &[
 
 fn broken(table: &StageTable, precision: Precision, wanted: Property) -> bool {
     let plan = Plan::new(table, precision, true);
-    let mut watcher = Watcher { max_states: 300_000, progress: &mut |_| true };
+    let mut watcher = Watcher { max_states: 300_000, phase: "", progress: &mut |_| true };
     search::<Oracle>(&plan, &[wanted], &mut watcher).broken.iter().any(|v| v.property == wanted)
 }
 
@@ -109,7 +109,7 @@ fn every_mistake_of_the_engine_is_found() {
 fn the_engine_without_a_mistake_is_proved() {
     let table = StageTable::parse(TABLE).unwrap_or_else(|e| panic!("{e}"));
     let plan = Plan::new(&table, Precision::PROOF, true);
-    let mut watcher = Watcher { max_states: 300_000, progress: &mut |_| true };
+    let mut watcher = Watcher { max_states: 300_000, phase: "", progress: &mut |_| true };
     let found = search::<Oracle>(&plan, &Property::all(&table), &mut watcher);
-    assert!(found.complete && found.broken.is_empty(), "{:?}", found.broken);
+    assert!(found.stopped.is_none() && found.broken.is_empty(), "{:?}", found.broken);
 }
