@@ -6,6 +6,7 @@ mod nested;
 mod new;
 mod replay;
 mod run;
+mod suggest;
 mod test;
 
 use regex::Regex;

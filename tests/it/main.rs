@@ -36,6 +36,8 @@ mod scenarios;
 #[cfg(feature = "store")]
 mod store;
 mod story;
+#[cfg(feature = "audit")]
+mod suggest;
 mod table_bad_input;
 mod table_meaning;
 mod table_problems;

@@ -19,8 +19,8 @@ pub struct NearLimit {
     pub runs: Labels,
     /// The first of them by name, for `--explain`.
     pub example: String,
-    /// Which exit was missing.
-    pub missing: String,
+    /// Which exits were missing.
+    pub missing: Vec<String>,
 }
 
 /// Runs near limits, by stage; without one, those near the ceiling.
@@ -79,14 +79,12 @@ impl Near {
             }
         }
         if let Some((runs, example)) = self.0.get(&None) {
-            let missing =
-                "the run used up nearly all its stages; see the stages above, or give the last one more steps";
             found.push(NearLimit {
                 stage: None,
                 steps: table.ceiling(),
                 runs: *runs,
                 example: example.clone(),
-                missing: missing.to_owned(),
+                missing: vec!["the stages above used it up; or the last of them needs more steps".to_owned()],
             });
         }
         found
@@ -94,18 +92,20 @@ impl Near {
 }
 
 /// What would have let a model out of a stage that goes on calling.
-fn missing(table: &StageTable, stage: &Stage) -> String {
+fn missing(table: &StageTable, stage: &Stage) -> Vec<String> {
     if stage.is_final() {
-        return "only an answer ends this stage, and none came: a rule with `end`, or `guards: { conservative: { below: 3 } }` in \
-                the stage before, stops the calls sooner"
-            .to_owned();
+        return vec![
+            "only an answer ends this stage, and none came; a rule with `end` could".to_owned(),
+            "`guards: { conservative: { below: 3 } }` in the stage before keeps the last steps for tools that worked"
+                .to_owned(),
+        ];
     }
     let mut said = Vec::new();
     let LeaveBy { answer: _, advance, call } = stage.leave_by;
     if !advance {
-        said.push("`leave_by` lacks `advance`, the only way out for a model that always calls something".to_owned());
+        said.push("`leave_by` lacks `advance`, the way out for a model that always calls something".to_owned());
     }
-    if let (false, Some(next)) = (call, next(table, stage)) {
+    if let (false, Some(next)) = (call, acting_next(table, stage)) {
         said.push(format!(
             "`leave_by` lacks `call`, so a call that only `{}` allows does not move the run on",
             next.name
@@ -128,13 +128,11 @@ fn missing(table: &StageTable, stage: &Stage) -> String {
     if said.is_empty() {
         said.push("every exit is open; the goal may not say when the stage is done".to_owned());
     }
-    said.join("; ")
+    said
 }
 
-/// The stage that `next` names.
-pub(super) fn next<'t>(table: &'t StageTable, stage: &Stage) -> Option<&'t Stage> {
-    match stage.next {
-        Next::Stage(id) => table.stages().get(id.index()),
-        Next::End | Next::Back => None,
-    }
+/// The stage that `next` names, where it allows any tool.
+pub(super) fn acting_next<'t>(table: &'t StageTable, stage: &Stage) -> Option<&'t Stage> {
+    let Next::Stage(id) = stage.next else { return None };
+    table.stages().get(id.index()).filter(|next| !next.allowed.is_none())
 }

@@ -5,8 +5,8 @@ use super::effects::{Seems, ToolSeen, declared};
 use super::evidence::{ArgSeen, ToolEvidence};
 use super::gather::Gathered;
 use super::loops::{LoopFound, LoopKind};
-use super::near::{NearLimit, next};
-use super::spent::{BudgetFigure, Formula, Histogram};
+use super::near::{NearLimit, acting_next};
+use super::spent::{BudgetFigure, Formula, Histogram, MIN_SUCCESSES};
 use crate::table::StageTable;
 use crate::table::model::{Allowed, Stage};
 use serde::Serialize;
@@ -231,7 +231,7 @@ impl Proposer<'_> {
         );
         let why = format!(
             "{}no successful run made one call of `{tool}` more than {good} times; others did it up to {other} times",
-            self.weak()
+            weak(self.gathered.runs.successful)
         );
         self.add(Kind::Rule, Some(tool), format!("the same call of `{tool}` at most {most} times"), &why, &yaml);
     }
@@ -250,8 +250,8 @@ impl Proposer<'_> {
             return;
         }
         let why = format!(
-            "{}{} of the calls of `{tool}` in the {} successful runs that used it; {} of them made more; other runs up to {}",
-            self.weak(),
+            "{}{} of the calls of `{tool}` in successful runs that used it ({}, of which {} made more); other runs made up to {}",
+            weak(seen.of_success.all()),
             Formula::P95.words(),
             seen.of_success.all(),
             seen.of_success.above(most),
@@ -272,7 +272,7 @@ impl Proposer<'_> {
         if leave < guards.errors.leave && other_errors >= leave {
             let why = format!(
                 "{}no successful run saw one tool fail more than {errors} times in a row; others up to {other_errors} times",
-                self.weak()
+                weak(self.gathered.runs.successful)
             );
             let yaml = format!("guards: {{ errors: {{ leave: {leave} }} }}\n");
             self.add(Kind::Rule, None, format!("leave after {leave} errors in a row"), &why, &yaml);
@@ -281,7 +281,7 @@ impl Proposer<'_> {
         if close < guards.no_progress.close && other_stale >= close {
             let why = format!(
                 "{}no successful run made more than {stale} calls whose result was known; others up to {other_stale}",
-                self.weak()
+                weak(self.gathered.runs.successful)
             );
             let yaml = format!("guards: {{ no_progress: {{ close: {close} }} }}\n");
             self.add(Kind::Rule, None, format!("close after {close} calls that bring nothing new"), &why, &yaml);
@@ -293,21 +293,18 @@ impl Proposer<'_> {
         for limit in near {
             let named = |stage: &&Stage| limit.stage.as_deref() == Some(&*stage.name);
             let Some(stage) = table.stages().iter().find(named) else { continue };
-            let Some(next) = next(table, stage).filter(|_| !stage.leave_by.call) else { continue };
+            let Some(next) = acting_next(table, stage).filter(|_| !stage.leave_by.call) else { continue };
             let leave_by = stage.leave_by;
             let words = [(leave_by.answer, "answer"), (leave_by.advance, "advance"), (true, "call")];
             let words: Vec<&str> = words.iter().filter(|(on, _)| *on).map(|(_, word)| *word).collect();
             let yaml = format!("stages:\n  {}: {{ leave_by: [{}] }}\n", quoted(&stage.name), words.join(", "));
             let why = format!(
-                "{} came within three steps of this stage's end and still called; a call that only `{}` allows would move them on",
+                "runs that came within three steps of this stage's end and still called: {}; a call that only `{}` allows would move \
+                 them on",
                 limit.runs, next.name
             );
             self.add(Kind::Exit, None, format!("let a call leave `{}`", stage.name), &why, &yaml);
         }
-    }
-
-    fn weak(&self) -> &'static str {
-        if self.gathered.runs.successful < super::spent::MIN_SUCCESSES { "weak, few runs succeeded: " } else { "" }
     }
 }
 
@@ -351,6 +348,11 @@ fn is_label(seen: &ToolEvidence, arg: &ArgSeen) -> bool {
         && !arg.not_text
         && seen.differs.pairs >= MIN_ARG_PAIRS
         && seen.differs.pairs >= 4 * elsewhere
+}
+
+/// Said first of what rests on too few successful runs.
+fn weak(successes: u64) -> &'static str {
+    if successes < MIN_SUCCESSES { "weak, few runs succeeded: " } else { "" }
 }
 
 fn is_word(key: &str) -> bool {

@@ -18,7 +18,8 @@ pub(super) struct Step<'r> {
     /// The fingerprint of the result, masked as the table says; `None` when none was recorded.
     pub(super) result: Option<u128>,
     pub(super) failed: bool,
-    /// Its identity gave this very result before, and no declared write succeeded in between.
+    /// Its identity gave this very result before, or it came again and brought none, and no declared write succeeded in
+    /// between.
     pub(super) stale: bool,
     /// Declared `effect: poll`: expected to be asked again.
     pub(super) poll: bool,
@@ -38,23 +39,25 @@ impl<'r> Step<'r> {
         self.result.is_some() && !self.failed
     }
 
-    /// Whether it is the same call with the same result as another one.
+    /// Whether it is the same call as another one and brought nothing else. A call without a recorded result, which our own
+    /// traces hold when it was refused or answered from memory, brought nothing.
     pub(super) fn repeats(&self, other: &Self) -> bool {
-        self.identity == other.identity && self.result.is_some() && self.result == other.result
+        let same = self.result == other.result || self.result.is_none() || other.result.is_none();
+        same && self.identity == other.identity
     }
 }
 
 /// The calls of a run in order.
 pub(super) fn lay_out<'r>(table: &StageTable, run: &'r Recording) -> Vec<Step<'r>> {
     let mut steps = Vec::with_capacity(run.calls());
-    let mut given: HashSet<(Identity, u128)> = HashSet::new();
+    let mut given: HashSet<(Identity, Option<u128>)> = HashSet::new();
     for turn in &run.turns {
         for call in &turn.calls {
             let entry = table.tool_entry(&call.tool);
             let mut step = step(entry, turn, call);
-            if let Some(result) = step.result {
-                step.stale = !given.insert((step.identity, result));
-            }
+            // That it was made at all is remembered, too: what comes again without a result brings nothing.
+            step.stale = !given.insert((step.identity, step.result));
+            given.insert((step.identity, None));
             if step.is_good() && entry.is_some_and(|entry| entry.effect == Effect::Write) {
                 given.clear();
             }

@@ -1,6 +1,6 @@
 //! The suggestions as text and as JSON.
 
-use super::loops::LoopFound;
+use super::loops::{LoopFound, LoopKind};
 use super::near::NearLimit;
 use super::over_time::OverTime;
 use super::spent::{BudgetFigure, MIN_SUCCESSES};
@@ -38,7 +38,10 @@ fn over_time(out: &mut String, labels: &[OverTime]) {
         let _ = writeln!(out, "\n{} runs", of_label.runs);
         let mut rows = vec![["part", "calls", "new", "repeated", "failed", "withheld"].map(str::to_owned).to_vec()];
         for (at, part) in of_label.parts.iter().enumerate() {
-            let share = |n: u64| format!("{} %", (n * 100 + part.calls / 2) / part.calls.max(1));
+            let share = |n: u64| match part.calls {
+                0 => "-".to_owned(),
+                calls => format!("{} %", (n * 100 + calls / 2) / calls),
+            };
             let shares = [part.new, part.repeated, part.failed, part.withheld].map(share);
             rows.push([vec![(at + 1).to_string(), part.calls.to_string()], shares.to_vec()].concat());
         }
@@ -46,7 +49,7 @@ fn over_time(out: &mut String, labels: &[OverTime]) {
     }
     out.push_str(
         "\nrepeated: the same call had brought the same result. withheld: this table would have refused it or answered it\n\
-         from memory.\n",
+         from memory. A run of fewer than ten calls fills only some of the parts.\n",
     );
 }
 
@@ -59,9 +62,10 @@ fn loops(out: &mut String, loops: &[LoopFound], left_out: usize) {
     out.push('\n');
     let mut rows = vec![["calls", "tokens", "loops", "runs", "what"].map(str::to_owned).to_vec()];
     for found in loops {
+        let between = if found.kind == LoopKind::Cycle { " → " } else { ", " };
         let about = if found.tokens_estimated { "~" } else { "" };
         let tokens = format!("{about}{}", found.tokens);
-        let what = format!("{}: {}", found.kind.words(), found.tools.join(", "));
+        let what = format!("{}: {}", found.kind.words(), found.tools.join(between));
         rows.push(vec![found.calls.to_string(), tokens, found.loops.to_string(), found.runs.all().to_string(), what]);
     }
     columns(out, &rows);
@@ -84,7 +88,7 @@ fn loops(out: &mut String, loops: &[LoopFound], left_out: usize) {
             found.longest.calls,
             found.longest.run
         );
-        found.longest.members.iter().for_each(|member| drop(writeln!(out, "    {member}")));
+        indented(out, found.longest.members.iter().map(String::as_str));
     }
 }
 
@@ -95,15 +99,11 @@ fn near(out: &mut String, near: &[NearLimit]) {
     }
     for limit in near {
         let place = limit.stage.as_ref().map_or("the whole run".to_owned(), |stage| format!("stage `{stage}`"));
-        let _ = writeln!(
-            out,
-            "  {place}, {} steps: {} runs ({}), such as {}",
-            limit.steps,
-            limit.runs.all(),
-            limit.runs,
-            limit.example
-        );
-        let _ = writeln!(out, "    missing: {}", limit.missing);
+        let (steps, runs) = (counted(limit.steps.into(), "step"), counted(limit.runs.all(), "run"));
+        let _ = writeln!(out, "  {place}, {steps}: {runs} ({}), such as {}", limit.runs, limit.example);
+        for exit in &limit.missing {
+            let _ = writeln!(out, "    missing: {exit}");
+        }
     }
 }
 
@@ -164,13 +164,13 @@ fn tools(out: &mut String, made: &Suggestions) {
 }
 
 fn proposals(out: &mut String, made: &Suggestions) {
-    out.push_str("\nProposals, each played alone on every run. Paste what you agree with into the table.\n");
+    out.push_str("\nProposals, each played alone on every run; those that do the least harm first. Paste what you agree with into the\ntable.\n");
     if made.proposals.is_empty() {
-        out.push_str("None would have made a run better.\n");
+        out.push_str("None would have made more runs better than worse.\n");
     }
     for (at, proposal) in made.proposals.iter().enumerate() {
         let _ = write!(out, "\n{}. {}\n{}", at + 1, proposal.about, told(proposal));
-        proposal.yaml.lines().for_each(|line| drop(writeln!(out, "    {line}")));
+        indented(out, proposal.yaml.lines());
     }
     if !made.left_out.is_empty() {
         out.push_str("\nNot proposed:\n");
@@ -178,8 +178,9 @@ fn proposals(out: &mut String, made: &Suggestions) {
     for proposal in &made.left_out {
         let why = match proposal.change.worse {
             0 if proposal.change.runs_changed == 0 => "changes none of these runs".to_owned(),
-            0 => format!("changes {} runs, none for better", proposal.change.runs_changed),
-            worse => format!("only for worse: {worse} runs"),
+            0 => format!("changes {}, none for better", counted(proposal.change.runs_changed, "run")),
+            worse if proposal.change.better == 0 => format!("only for worse: {}", counted(worse, "run")),
+            worse => format!("{} for worse, {} for better", counted(worse, "run"), proposal.change.better),
         };
         let _ = writeln!(out, "  {}: {why}", proposal.about);
     }
@@ -187,17 +188,32 @@ fn proposals(out: &mut String, made: &Suggestions) {
 
 fn told(proposal: &Proposal) -> String {
     let change = &proposal.change;
-    let mut said =
-        format!("   {} runs changed: {} for better, {} for worse", change.runs_changed, change.better, change.worse);
+    let runs = counted(change.runs_changed, "run");
+    let mut said = format!("   {runs} changed: {} for better, {} for worse", change.better, change.worse);
     if change.neither > 0 {
         let _ = write!(said, ", {} neither", change.neither);
     }
-    let _ = writeln!(
-        said,
-        "\n   failed runs: {:+} calls cut; successful runs: {:+} calls withheld, {:+} of them with a new result",
-        change.failed_calls_cut, change.successful_calls_withheld, change.new_results_withheld
-    );
+    said.push('\n');
+    if change.failed_calls_cut != 0 {
+        let _ = writeln!(said, "   failed runs: {:+} calls cut", change.failed_calls_cut);
+    }
+    if change.successful_calls_withheld != 0 {
+        let (calls, new) = (change.successful_calls_withheld, change.new_results_withheld);
+        let _ = writeln!(said, "   successful runs: {calls:+} calls withheld, {new:+} of them with a new result");
+    }
     said
+}
+
+/// `1 run`, `2 runs`.
+fn counted(number: u64, what: &str) -> String {
+    let s = if number == 1 { "" } else { "s" };
+    format!("{number} {what}{s}")
+}
+
+fn indented<'l>(out: &mut String, lines: impl Iterator<Item = &'l str>) {
+    for line in lines {
+        let _ = writeln!(out, "    {line}");
+    }
 }
 
 /// Rows with their columns aligned: numbers to the right, the words of the first and last column to the left.
@@ -208,13 +224,11 @@ fn columns(out: &mut String, rows: &[Vec<String>]) {
     for row in rows {
         let mut line = String::new();
         for (column, cell) in row.iter().enumerate() {
-            let number = rows
-                .iter()
-                .skip(1)
-                .filter_map(|row| row.get(column))
-                .all(|cell| cell.trim_start_matches('~').starts_with(|c: char| c.is_ascii_digit()));
+            let number =
+                |cell: &String| cell == "-" || cell.trim_start_matches('~').starts_with(|c: char| c.is_ascii_digit());
+            let numbers = rows.iter().skip(1).filter_map(|row| row.get(column)).all(number);
             let width = width(column);
-            let _ = if number { write!(line, "  {cell:>width$}") } else { write!(line, "  {cell:<width$}") };
+            let _ = if numbers { write!(line, "  {cell:>width$}") } else { write!(line, "  {cell:<width$}") };
         }
         let _ = writeln!(out, "{}", line.trim_end());
     }

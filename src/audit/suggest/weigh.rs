@@ -113,9 +113,9 @@ pub struct Suggestions {
     pub budgets: Vec<BudgetFigure>,
     /// What the tools seem to do.
     pub tools: Vec<ToolSeen>,
-    /// Proposals that help some run, the best first.
+    /// Proposals that make more runs better than worse, those that do the least harm first.
     pub proposals: Vec<Proposal>,
-    /// Those that change no run, or only for the worse: not proposed.
+    /// The others: not proposed.
     pub left_out: Vec<Proposal>,
 }
 
@@ -127,10 +127,9 @@ pub struct Draft {
 
 /// Makes proposals out of what was gathered.
 #[must_use]
-pub fn draft(table: &StageTable, gathered: Gathered) -> Draft {
+pub fn draft(table: &StageTable, mut gathered: Gathered) -> Draft {
     let effects = Effects::of(table, &gathered.evidence);
     let tools = effects.list(table, &gathered.evidence);
-    let mut gathered = gathered;
     let (loops, loops_left_out) = std::mem::take(&mut gathered.loops).finish();
     let near_limit = std::mem::take(&mut gathered.near).finish(table);
     let budgets = figures(table, &gathered);
@@ -177,8 +176,8 @@ pub fn weigh<'a>(
         let Candidate { kind, about, yaml, .. } = candidate;
         Proposal { kind, about, yaml, change }
     });
-    (made.proposals, made.left_out) = all.partition(|proposal| proposal.change.better > 0);
-    let order = |p: &Proposal| (std::cmp::Reverse(p.change.better), p.change.worse, p.kind, p.about.clone());
+    (made.proposals, made.left_out) = all.partition(|proposal| proposal.change.better > proposal.change.worse);
+    let order = |p: &Proposal| (p.change.worse, std::cmp::Reverse(p.change.better), p.kind, p.about.clone());
     made.proposals.sort_by_key(order);
     made.left_out.sort_by_key(|p| (p.change.worse, p.kind, p.about.clone()));
     made
