@@ -16,6 +16,7 @@ mod strict;
 pub(crate) mod yaml;
 
 pub use bounds::Bounds;
+#[cfg(feature = "audit")]
 pub(crate) use load::{TIMESTAMP, UUID};
 pub use model::{Model, StageTable};
 pub use names::{FactId, Name, NamePattern, RuleId, StageId};

@@ -150,7 +150,7 @@ fn orders(name: &'static str, between: &dyn Fn(usize) -> Call, after: &dyn Fn(us
             call("note", json!({}), "ok"),
             look(id + 1, &format!("other {at}")),
         ];
-        run(&format!("r{at}"), Some(at % 2 == 0), &run_of)
+        run(&format!("r{at}"), Some(at.is_multiple_of(2)), &run_of)
     };
     (0..12).map(one).collect()
 }
