@@ -146,6 +146,7 @@ impl Player {
     fn play(mut self, run: &Recording) -> Result<(Played, Vec<Record>), CannotPlay> {
         for turn in &run.turns {
             let from = self.played.fates.len();
+            self.before(turn);
             if self.played.ended.is_some() {
                 self.played.fates.extend(turn.calls.iter().map(|_| Fate::After));
             } else {
@@ -157,14 +158,26 @@ impl Player {
         Ok((self.played, records))
     }
 
+    /// What the user, the host and the clock said before a reply. A grant of steps may open a run again that had ended.
+    fn before(&mut self, turn: &Turn) {
+        let Some(around) = &turn.around else { return };
+        for input in &around.before {
+            // Another table may not wait for what the recorded one waited for.
+            let _ = self.apply(input.clone());
+        }
+        self.played.ended = self.ended();
+    }
+
+    fn ended(&self) -> Option<Outcome> {
+        self.session.outcome().filter(|outcome| !outcome.is_pause())
+    }
+
     /// One reply, its approvals and its results, and what follows.
     fn reply(&mut self, turn: &Turn, from: usize) -> Result<(), CannotPlay> {
         self.point = None;
         let mut reply = Reply::default();
         if let Some(around) = &turn.around {
             reply = around.reply.clone();
-            // Another table may not wait for what the recorded one waited for.
-            around.before.iter().for_each(|input| drop(self.apply(input.clone())));
         }
         if self.session.outcome() == Some(Outcome::AwaitingUser) {
             self.apply(Input::UserMessage { text: String::new() })?;
@@ -244,7 +257,7 @@ impl Player {
     /// A run that closes does so after its reply; the calls of that reply behind the point are counted as cut.
     fn look_for_the_end(&mut self, numbers: &[CallNo], from: usize) {
         let closing = self.session.view().tool_choice == ToolChoice::None;
-        let ended = self.session.outcome().filter(|outcome| !outcome.is_pause());
+        let ended = self.ended();
         if let Some(point) = self.point.filter(|_| closing || ended.is_some()) {
             let behind = self.played.fates.iter_mut().skip(from).zip(numbers).filter(|(_, call)| **call > point);
             behind.filter(|(fate, _)| **fate == Fate::Run).for_each(|(fate, _)| *fate = Fate::After);

@@ -24,6 +24,8 @@ pub const MIN_ARG_RUNS: u64 = 3;
 pub const MIN_MASK_PAIRS: u64 = 5;
 /// Runs they have to stand in.
 pub const MIN_MASK_RUNS: u64 = 2;
+/// Characters of a line of a comment.
+const WIDTH: usize = 100;
 /// Most arguments of a tool that a rule compares.
 const MAX_RULE_ARGS: usize = 6;
 /// Fewest calls a rule lets run.
@@ -73,7 +75,7 @@ impl Proposer<'_> {
         if self.made.len() >= MAX_CANDIDATES {
             return;
         }
-        let yaml = format!("# {}\n{body}", one_line(why));
+        let yaml = comment(why) + body;
         if let Ok(table) = self.table.merged(&yaml) {
             self.made.push(Candidate { kind, about, yaml, tool: tool.map(str::to_owned), table });
         }
@@ -121,9 +123,7 @@ impl Proposer<'_> {
             }
             let about = format!("`{}` seems to be `effect: {}`", seen.tool, seen.seems.as_str());
             let yaml = self.tool_yaml(&seen.tool, &words);
-            // What only reads, or writes, changes what others remember.
-            let only = (seen.seems == Seems::Poll).then_some(seen.tool.as_str());
-            self.add(Kind::Effect, only, about, &why, &yaml);
+            self.add(Kind::Effect, Some(&seen.tool), about, &why, &yaml);
         }
     }
 
@@ -370,9 +370,18 @@ fn single_quoted(text: &str) -> String {
     format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
 }
 
-/// For a comment: nothing a tool is called may end it.
-fn one_line(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() || matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}') { ' ' } else { c })
-        .collect()
+/// A text as lines of a comment; its words hold no control character that could end one.
+fn comment(text: &str) -> String {
+    let hostile = |c: char| c.is_whitespace() || c.is_control();
+    let mut lines = vec![String::from("#")];
+    for word in text.split(hostile).filter(|word| !word.is_empty()) {
+        if lines.last().is_some_and(|line| line.chars().count() + word.chars().count() >= WIDTH) {
+            lines.push(String::from("#"));
+        }
+        if let Some(line) = lines.last_mut() {
+            line.push(' ');
+            line.push_str(word);
+        }
+    }
+    lines.join("\n") + "\n"
 }

@@ -18,8 +18,8 @@ pub fn suggestions_json(suggestions: &Suggestions) -> String {
 #[must_use]
 pub fn suggestions_text(suggestions: &Suggestions) -> String {
     let made = suggestions;
-    let mut out =
-        format!("{} runs ({}), {} calls, played on `{}`.\n", made.runs.all(), made.runs, made.calls, made.workflow);
+    let (runs, calls) = (counted(made.runs.all(), "run"), counted(made.calls, "call"));
+    let mut out = format!("{runs} ({}), {calls}, played on `{}`.\n", made.runs, made.workflow);
     if made.runs.successful + made.runs.failed == 0 {
         out.push_str("No run says whether it succeeded: nothing can be told to be better or worse.\n");
     }
@@ -82,10 +82,10 @@ fn loops(out: &mut String, loops: &[LoopFound], left_out: usize) {
     for found in loops {
         let _ = writeln!(
             out,
-            "  {} ({}), {} calls, in {}",
+            "  {} ({}), {}, in {}",
             found.kind.words(),
             found.runs,
-            found.longest.calls,
+            counted(found.longest.calls, "call"),
             found.longest.run
         );
         indented(out, found.longest.members.iter().map(String::as_str));
