@@ -207,13 +207,20 @@ fn an_argument_that_never_matters_and_fresh_ids_in_results_are_found() {
         calls.extend((0..4).map(|n| call("status", json!({}), &fresh(at * 4 + n))));
         run(&format!("r{at}"), Some(at >= 4), &calls)
     };
-    let made = suggested(&observe(), &(0..8).map(one).collect::<String>());
+    let text = (0..8).map(one).collect::<String>();
+    let made = suggested(&observe(), &text);
     let all: Vec<&Proposal> = made.proposals.iter().chain(&made.left_out).collect();
     let yaml = |kind| all.iter().find(|p| p.kind == kind).map_or("", |p| p.yaml.as_str());
     assert!(yaml(Kind::IgnoreArgs).ends_with("search: { ignore_args: [reason] }\n"), "{}", yaml(Kind::IgnoreArgs));
     assert!(yaml(Kind::IgnoreArgs).contains("in 16 pairs of calls in 8 runs"), "{}", yaml(Kind::IgnoreArgs));
     assert!(yaml(Kind::Mask).ends_with("status: { mask: [uuid] }\n"), "{}", yaml(Kind::Mask));
     assert!(yaml(Kind::Mask).contains("24 pairs of equal calls in 8 runs"), "{}", yaml(Kind::Mask));
+
+    // An entry of its own would take a tool out of a pattern that says something of it.
+    let patterns = observe().merged("tools: { 's*': { effect: read } }").unwrap();
+    let made = suggested(&patterns, &text);
+    let mut all = made.proposals.iter().chain(&made.left_out);
+    assert!(all.all(|p| matches!(p.kind, Kind::Budget) || !p.yaml.contains("tools:")), "{:?}", made.left_out);
 }
 
 #[test]

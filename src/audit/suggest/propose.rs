@@ -1,14 +1,14 @@
 //! Candidates for the table: each a few lines of YAML that load when merged in. Which of them help is weighed later.
 
 use super::effects::{ACTING_NOTE, Effects, MIN_CHANGE_PAIRS, MIN_READ_PAIRS, MIN_READ_RUNS, MIN_WRITE_PAIRS};
-use super::effects::{Seems, ToolSeen, declared};
+use super::effects::{Seems, ToolSeen};
 use super::evidence::{ArgSeen, ToolEvidence};
 use super::gather::Gathered;
 use super::loops::{LoopFound, LoopKind};
 use super::near::{NearLimit, acting_next};
 use super::spent::{BudgetFigure, Formula, Histogram, MIN_SUCCESSES};
 use crate::table::StageTable;
-use crate::table::model::{Allowed, Stage};
+use crate::table::model::{Allowed, Effect, Stage};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -98,6 +98,12 @@ impl Proposer<'_> {
         yaml
     }
 
+    /// Whether an entry of its own would take the tool out of a pattern that says something of it.
+    fn is_by_pattern(&self, tool: &str) -> bool {
+        let entry = self.table.tool_entry(tool).filter(|entry| !entry.name.is_exact());
+        entry.is_some_and(|entry| entry.name.as_str() != "*" || entry.effect != Effect::Stateful)
+    }
+
     pub(super) fn effects(&mut self, effects: &Effects, tools: &[ToolSeen]) {
         for seen in tools.iter().filter(|seen| seen.declared.is_none()) {
             let Some(evidence) = self.gathered.evidence.0.get(&seen.tool) else { continue };
@@ -130,8 +136,7 @@ impl Proposer<'_> {
     pub(super) fn decoration(&mut self) {
         let gathered = self.gathered;
         for (tool, seen) in &gathered.evidence.0 {
-            // An entry of its own would take a tool out of its pattern.
-            if declared(self.table, tool).is_some_and(|entry| !entry.name.is_exact()) {
+            if self.is_by_pattern(tool) {
                 continue;
             }
             for (arg, pairs) in seen.args.iter().filter(|(_, pairs)| is_label(seen, pairs)) {
@@ -240,9 +245,8 @@ impl Proposer<'_> {
     fn max_calls(&mut self, tool: &str) {
         let gathered = self.gathered;
         let Some(seen) = gathered.evidence.0.get(tool) else { return };
-        let entry = declared(self.table, tool);
-        if seen.of_success.all() == 0 || entry.is_some_and(|entry| entry.max_calls.is_some() || !entry.name.is_exact())
-        {
+        let bounded = self.table.tool_entry(tool).is_some_and(|entry| entry.max_calls.is_some());
+        if seen.of_success.all() == 0 || bounded || self.is_by_pattern(tool) {
             return;
         }
         let most = Formula::P95.budget(&seen.of_success);
