@@ -10,11 +10,12 @@ mod play;
 mod read;
 mod recording;
 mod report;
+pub mod suggest;
 
 pub use counts::{By, Counts, Fired};
 pub use crew::{MAX_SHOWN, Scores, Source, score};
 pub use lines::MAX_LINE;
-pub use play::{CannotPlay, Fate, Played, play, play_and_record};
+pub use play::{CannotPlay, Charged, Fate, Played, play, play_and_record};
 pub use read::{Reader, Unit, Unread};
-pub use recording::{Recorded, RecordedCall, Recording, Turn};
+pub use recording::{Around, Recorded, RecordedCall, Recording, Turn};
 pub use report::{json_line, text_table};

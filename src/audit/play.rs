@@ -9,7 +9,7 @@ use crate::engine::outcome::Outcome;
 use crate::engine::session::{Record, Session, StartError, Unfitting};
 use crate::engine::verdict::Check;
 use crate::engine::view::ToolChoice;
-use crate::table::StageTable;
+use crate::table::{Name, StageTable};
 use std::borrow::Cow;
 use std::collections::HashSet;
 
@@ -59,6 +59,23 @@ pub struct Played {
     pub fired: Fired,
     /// How the run would have ended before its recording does.
     pub ended: Option<Outcome>,
+    /// The last step charged to each stage, the one charged last at the end.
+    pub charged: Vec<Charged>,
+}
+
+/// The last step that was charged to a stage.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Charged {
+    /// The stage.
+    pub stage: Name,
+    /// Step of the stage, from 1.
+    pub step: u32,
+    /// The stage's steps, extensions included.
+    pub budget: u32,
+    /// Step of the run, from 1.
+    pub of_run: u32,
+    /// Whether the reply held calls.
+    pub calling: bool,
 }
 
 impl Played {
@@ -103,18 +120,33 @@ struct Player {
     given: HashSet<(Identity, u128)>,
     /// In the reply under way, the call at which a guard asked to leave or close.
     point: Option<CallNo>,
+    /// Calls of nested runs, whose ends answer them, and how many are open.
+    nested: HashSet<CallNo>,
+    open: usize,
+    /// Whether the reply under way holds calls.
+    calling: bool,
 }
 
 impl Player {
     fn start(table: &StageTable, run: &Recording, record: bool) -> Result<Self, CannotPlay> {
-        let session = Session::builder(table, run.task.as_str()).run_id(&run.id).record(record).start()?;
+        let builder = Session::builder(table, run.task.as_str()).run_id(&run.id).record(record);
+        let session = run.facts.iter().fold(builder, |made, (name, value)| made.fact(name, value.clone())).start()?;
         let played = Played { fates: Vec::with_capacity(run.calls()), ..Played::default() };
-        Ok(Self { session, played, given: HashSet::new(), point: None })
+        Ok(Self {
+            session,
+            played,
+            given: HashSet::new(),
+            point: None,
+            nested: HashSet::new(),
+            open: 0,
+            calling: false,
+        })
     }
 
     fn play(mut self, run: &Recording) -> Result<(Played, Vec<Record>), CannotPlay> {
         for turn in &run.turns {
             let from = self.played.fates.len();
+            self.before(turn);
             if self.played.ended.is_some() {
                 self.played.fates.extend(turn.calls.iter().map(|_| Fate::After));
             } else {
@@ -126,11 +158,33 @@ impl Player {
         Ok((self.played, records))
     }
 
+    /// What the user, the host and the clock said before a reply. A grant of steps may open a run again that had ended.
+    fn before(&mut self, turn: &Turn) {
+        let Some(around) = &turn.around else { return };
+        for input in &around.before {
+            // Another table may not wait for what the recorded one waited for.
+            let _ = self.apply(input.clone());
+        }
+        self.played.ended = self.ended();
+    }
+
+    fn ended(&self) -> Option<Outcome> {
+        self.session.outcome().filter(|outcome| !outcome.is_pause())
+    }
+
     /// One reply, its approvals and its results, and what follows.
     fn reply(&mut self, turn: &Turn, from: usize) -> Result<(), CannotPlay> {
         self.point = None;
-        let calls = turn.calls.iter().map(|c| ProposedCall::new(&*c.id, &*c.tool, &*c.arguments)).collect();
-        let events = self.apply(Input::Reply(Reply::calls(calls)))?;
+        let mut reply = Reply::default();
+        if let Some(around) = &turn.around {
+            reply = around.reply.clone();
+        }
+        if self.session.outcome() == Some(Outcome::AwaitingUser) {
+            self.apply(Input::UserMessage { text: String::new() })?;
+        }
+        reply.calls = turn.calls.iter().map(|c| ProposedCall::new(&*c.id, &*c.tool, &*c.arguments)).collect();
+        self.calling = !reply.calls.is_empty();
+        let events = self.apply(Input::Reply(reply))?;
         let mut judged = Vec::with_capacity(turn.calls.len());
         for event in events {
             if let Event::CallJudged { call, judged: verdict, .. } = event {
@@ -140,6 +194,7 @@ impl Player {
         let numbers: Vec<CallNo> = judged.iter().map(|(call, _)| *call).collect();
         for (recorded, (call, verdict)) in turn.calls.iter().zip(judged) {
             let fate = match verdict {
+                Judged::Run if self.nested.contains(&call) => Fate::Run,
                 Judged::Run => self.finish(call, recorded)?,
                 Judged::Reuse { .. } => Fate::Reused,
                 Judged::Refuse { check, .. } => Fate::Refused(check),
@@ -172,20 +227,37 @@ impl Player {
     fn apply(&mut self, input: Input) -> Result<Vec<Event>, CannotPlay> {
         let events = self.session.apply(input)?;
         for event in &events {
-            if let Event::GuardFired { guard, call, answer, observed } = event {
+            self.see(event);
+        }
+        Ok(events)
+    }
+
+    fn see(&mut self, event: &Event) {
+        match event {
+            Event::GuardFired { guard, call, answer, observed } => {
                 self.played.fired.count(guard);
                 if !observed && matches!(&**answer, "leave" | "close") && self.point.is_none() {
                     self.point = *call;
                 }
             }
+            Event::ChildOpened { call, .. } => {
+                self.open += 1;
+                self.nested.insert(*call);
+            }
+            Event::ChildClosed { .. } => self.open = self.open.saturating_sub(1),
+            Event::StepCharged { step, stage, stage_step, budget } if self.open == 0 => {
+                self.played.charged.retain(|charged| charged.stage != *stage);
+                let (stage, step, of_run) = (stage.clone(), *stage_step, *step);
+                self.played.charged.push(Charged { stage, step, budget: *budget, of_run, calling: self.calling });
+            }
+            _ => {}
         }
-        Ok(events)
     }
 
     /// A run that closes does so after its reply; the calls of that reply behind the point are counted as cut.
     fn look_for_the_end(&mut self, numbers: &[CallNo], from: usize) {
         let closing = self.session.view().tool_choice == ToolChoice::None;
-        let ended = self.session.outcome().filter(|outcome| !outcome.is_pause());
+        let ended = self.ended();
         if let Some(point) = self.point.filter(|_| closing || ended.is_some()) {
             let behind = self.played.fates.iter_mut().skip(from).zip(numbers).filter(|(_, call)| **call > point);
             behind.filter(|(fate, _)| **fate == Fate::Run).for_each(|(fate, _)| *fate = Fate::After);

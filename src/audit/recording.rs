@@ -1,7 +1,7 @@
 //! One recorded run, whatever format it came from.
 
 use crate::engine::args::fingerprint;
-use crate::engine::input::Status;
+use crate::engine::input::{Input, Reply, Status};
 use std::collections::HashMap;
 
 /// Longest result text that is kept, in bytes; of a longer one its beginning, length and fingerprint.
@@ -28,8 +28,12 @@ pub struct Recording {
     pub task: String,
     /// The line it begins in, from 1.
     pub line: u64,
-    /// Replies that hold calls, in order.
+    /// Replies that hold calls, in order; of our own traces all replies.
     pub turns: Vec<Turn>,
+    /// Facts that the host set before the start, where the recording holds them.
+    pub facts: Vec<(String, serde_json::Value)>,
+    /// Steps spent in each stage, in the order of the stages; only of our own traces.
+    pub spent: Vec<(String, u32)>,
     /// Calls beyond `MAX_CALLS`.
     pub left_out: usize,
 }
@@ -39,6 +43,17 @@ pub struct Recording {
 pub struct Turn {
     /// Its calls, in the model's order.
     pub calls: Vec<RecordedCall>,
+    /// What else our own traces say of it.
+    pub around: Option<Box<Around>>,
+}
+
+/// What a trace of ours holds beside calls and results.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Around {
+    /// What came from the user, the host or the clock before the reply.
+    pub before: Vec<Input>,
+    /// The reply without its calls.
+    pub reply: Reply,
 }
 
 /// One call.
@@ -92,6 +107,14 @@ impl Builder {
     /// The run so far, for its names and labels.
     pub fn head(&mut self) -> &mut Recording {
         &mut self.made
+    }
+
+    /// Begins the reply `turn`, which may hold no call at all.
+    pub fn reply(&mut self, turn: &str, around: Around) {
+        if self.made.turns.len() < MAX_CALLS {
+            self.made.turns.push(Turn { calls: Vec::new(), around: Some(Box::new(around)) });
+            self.turn = Some(turn.to_owned());
+        }
     }
 
     /// Adds a call to the reply `turn`; another name is another reply.

@@ -1,9 +1,10 @@
 //! `stagekeeper audit`: plays recorded runs of any agent through a table and scores what it would have done.
 
 use super::failure::Failure;
+use super::recordings::{self, Opened, STDIN};
 use super::{exit, files, out};
-use crate::audit::{By, Counts, Fate, Played, Reader, Recording, Scores, Source, play_and_record, score};
-use crate::audit::{json_line, text_table};
+use crate::audit::{By, Counts, Fate, Played, Reader, Recording, Source, Unread, play_and_record, score};
+use crate::audit::{json_line, suggest, text_table};
 use crate::engine::session::Record;
 use crate::engine::verdict::Check;
 use crate::render::story::story;
@@ -18,18 +19,16 @@ use std::time::Duration;
 const BUFFER: usize = 256 * 1024;
 /// How often the progress bar is drawn anew.
 const TICK: Duration = Duration::from_millis(100);
-/// The name that stands for standard input.
-const STDIN: &str = "-";
 
 /// Plays recorded runs through a table and prints, per group, what its guards would have cut and withheld.
 ///
 /// A recording may be in the neutral format of `docs/reference/recordings.md`, a trace of ours, a list of OpenAI or
-/// Anthropic messages, or a transcript of Claude Code; plain or gzip. The format is seen from the file.
+/// Anthropic messages, or a transcript of Claude Code, plain or gzip; or a store of runs. The format is seen from the file.
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
     /// The stage table, such as `stages/observe.yaml`
     table: PathBuf,
-    /// Files of recorded runs; `-` is standard input
+    /// Files of recorded runs, or stores of `run --store`; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// What runs are grouped by
@@ -41,6 +40,9 @@ pub(super) struct Args {
     /// Shows one run as a story instead: its id, or `FILE:LINE`
     #[arg(long, value_name = "ID")]
     explain: Option<String>,
+    /// Shows instead what the runs suggest: loops, missing exits, budgets, and lines for the table
+    #[arg(long, conflicts_with_all = ["explain", "by"])]
+    suggest: bool,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -73,42 +75,61 @@ impl From<Grouping> for By {
 
 pub(super) fn run(args: &Args) -> Result<u8, Failure> {
     let table = files::load_or_say(&args.table)?;
-    let opened = args.files.iter().map(|path| open(path)).collect::<Result<Vec<_>, _>>()?;
-    let progress = progress(opened.iter().map(|file| file.bytes).sum());
-    let sources = opened.into_iter().map(|Opened { file, input, .. }| {
-        let input = BufReader::with_capacity(BUFFER, progress.wrap_read(input));
-        Source { file, input: Box::new(input) as Box<dyn BufRead> }
-    });
+    if args.suggest {
+        return suggest(args, &table);
+    }
     if let Some(id) = &args.explain {
-        let found = explain(&table, sources, id, args.format);
-        progress.finish_and_clear();
+        let found = reading(args, |sources| explain(&table, sources, id, args.format))?;
         return out::data(&found?).map(|()| exit::OK);
     }
-    let workers = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let scores = score(&table, sources, args.by.into(), workers);
-    progress.finish_and_clear();
-    say_unread(&scores);
+    let scores = reading(args, |sources| score(&table, sources, args.by.into(), workers()))?;
+    say_unread(&scores.unread, scores.unread_in_all);
     if scores.groups.is_empty() {
-        return Err(Failure::unexpected("no run could be read"));
+        return Err(none_read());
     }
     out::data(&printed(&scores.groups, args.format))?;
     Ok(exit::OK)
 }
 
-struct Opened {
-    file: String,
-    bytes: u64,
-    input: Box<dyn std::io::Read>,
+/// Reads the files twice: to measure, and to weigh what follows.
+fn suggest(args: &Args, table: &StageTable) -> Result<u8, Failure> {
+    if args.files.iter().any(|file| file == Path::new(STDIN)) {
+        return Err(Failure::usage("`--suggest` reads its files twice; write standard input to a file first"));
+    }
+    let gathered = reading(args, |sources| suggest::gather(table, sources, workers()))?;
+    say_unread(&gathered.unread, gathered.unread_in_all);
+    if gathered.runs() == 0 {
+        return Err(none_read());
+    }
+    let draft = suggest::draft(table, gathered);
+    let made = reading(args, |sources| suggest::weigh(table, draft, sources, workers()))?;
+    out::data(&match args.format {
+        Format::Text => out::visible(&suggest::suggestions_text(&made)),
+        Format::Json => suggest::suggestions_json(&made),
+    })?;
+    Ok(exit::OK)
 }
 
-fn open(path: &Path) -> Result<Opened, Failure> {
-    let file = path.display().to_string();
-    if file == STDIN {
-        return Ok(Opened { file, bytes: 0, input: Box::new(std::io::stdin().lock()) });
-    }
-    let input = files::open(path)?;
-    let bytes = input.metadata().map_or(0, |meta| meta.len());
-    Ok(Opened { file, bytes, input: Box::new(input) })
+fn none_read() -> Failure {
+    Failure::unexpected("no run could be read")
+}
+
+fn workers() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZero::get)
+}
+
+/// Opens all files, then reads them with a progress bar.
+fn reading<T>(args: &Args, read: impl FnOnce(&mut dyn Iterator<Item = Source<'static>>) -> T) -> Result<T, Failure> {
+    let opened = args.files.iter().map(|path| recordings::open(path)).collect::<Result<Vec<_>, _>>()?;
+    let progress = progress(opened.iter().map(|file| file.bytes).sum());
+    let bar = progress.clone();
+    let mut sources = opened.into_iter().map(move |Opened { file, input, .. }| {
+        let input = BufReader::with_capacity(BUFFER, bar.wrap_read(input));
+        Source { file, input: Box::new(input) as Box<dyn BufRead> }
+    });
+    let done = read(&mut sources);
+    progress.finish_and_clear();
+    Ok(done)
 }
 
 /// A bar on a terminal, nothing elsewhere.
@@ -131,16 +152,16 @@ fn printed(groups: &[(String, Counts)], format: Format) -> String {
     }
 }
 
-fn say_unread(scores: &Scores) {
-    for (file, unread) in &scores.unread {
+fn say_unread(unread: &[(String, Unread)], in_all: u64) {
+    for (file, unread) in unread {
         out::say(&format!("{file}:{}: {}\n", unread.line, out::visible(&unread.why)));
     }
-    let shown = scores.unread.len() as u64;
-    if scores.unread_in_all > shown {
-        out::say(&format!("and {} more\n", scores.unread_in_all - shown));
+    let shown = unread.len() as u64;
+    if in_all > shown {
+        out::say(&format!("and {} more\n", in_all - shown));
     }
     if shown > 0 {
-        out::say(&format!("not read, or not in full: {}\n", scores.unread_in_all));
+        out::say(&format!("not read, or not in full: {in_all}\n"));
     }
 }
 

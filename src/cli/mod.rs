@@ -13,6 +13,7 @@ mod files;
 mod logs;
 mod new;
 mod out;
+mod recordings;
 mod replay;
 mod resume;
 mod run;

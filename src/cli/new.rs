@@ -3,10 +3,14 @@
 use super::draw::read_trace;
 use super::failure::Failure;
 use super::replay::recorded_table;
-use super::{exit, files, out};
+use super::{exit, files, out, recordings};
+use crate::audit::{Reader, Recording, Turn};
+use crate::engine::roster::ADVANCE;
 use crate::table::StageTable;
-use crate::testing::{Scenario, first_difference, first_table, scenario_of};
+use crate::testing::{Scenario, first_difference, first_table, first_table_of, scenario_of};
 use crate::trace::Trace;
+use indexmap::IndexSet;
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 const TABLE: &str = include_str!("new/table.yaml");
@@ -24,7 +28,8 @@ pub(super) struct Args {
     /// Take the run of this trace: writes a scenario that plays the same, and its table
     #[arg(long, value_name = "TRACE")]
     from: Option<PathBuf>,
-    /// With --from: write a first table instead, with stages by the tools used and budgets by what was spent
+    /// With --from: write a first table instead, with stages by the tools used and budgets by what was spent; any recording
+    /// that `audit` reads will do
     #[arg(long, requires = "from")]
     table: bool,
 }
@@ -40,7 +45,10 @@ pub(super) fn run(args: &Args) -> Result<u8, Failure> {
     }
     let files = match &args.from {
         None => blank(name)?,
-        Some(trace) if args.table => table_from(&read_trace(trace)?, name)?,
+        Some(run) if args.table => match read_trace(run) {
+            Ok(trace) => table_from(&trace, name)?,
+            Err(why) => table_from_recording(run, name, why)?,
+        },
         Some(trace) => scenario_from(&read_trace(trace)?, name)?,
     };
     files::write_new(&files)?;
@@ -68,9 +76,34 @@ fn blank(name: &str) -> Result<Files, Failure> {
     Ok(vec![(stage_file(name), table), (scenario_file(name), SCENARIO.replace(PLACEHOLDER, name))])
 }
 
-/// A first table; what was made is checked before it is written.
 fn table_from(trace: &Trace, name: &str) -> Result<Files, Failure> {
-    let table = first_table(trace, name, recorded_table(trace).ok().as_ref());
+    checked(name, first_table(trace, name, recorded_table(trace).ok().as_ref()))
+}
+
+/// A first table from the first run of a recording that succeeded, else from the first one; `why` it is no trace of ours
+/// is said when it is no recording either.
+fn table_from_recording(path: &Path, name: &str, why: Failure) -> Result<Files, Failure> {
+    let recordings::Opened { file, input, .. } = recordings::open(path)?;
+    let mut first: Option<Recording> = None;
+    for unit in Reader::new(&file, BufReader::new(input)).into_iter().flatten() {
+        let Ok(run) = unit.open(&file) else { continue };
+        if run.calls() == 0 {
+            continue;
+        }
+        if run.success == Some(true) {
+            first = Some(run);
+            break;
+        }
+        first.get_or_insert(run);
+    }
+    let run = first.ok_or(why)?;
+    let tools = |turn: &Turn| turn.calls.iter().map(|call| call.tool.clone()).filter(|tool| tool != ADVANCE).collect();
+    let steps: Vec<IndexSet<String>> = run.turns.iter().map(tools).collect();
+    checked(name, first_table_of(&run.id, &steps, name, None))
+}
+
+/// What was made is checked before it is written.
+fn checked(name: &str, table: String) -> Result<Files, Failure> {
     StageTable::parse(&table).map_err(|e| Failure::unexpected(format!("no table can be made of this run: {e}")))?;
     Ok(vec![(stage_file(name), table)])
 }

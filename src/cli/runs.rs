@@ -88,7 +88,8 @@ pub(super) fn run(args: &Args) -> Result<u8, Failure> {
     Ok(exit::OK)
 }
 
-fn export(store: &SqliteStore, run: &str) -> Result<String, Failure> {
+/// A stored run as the text of a trace.
+pub(super) fn export(store: &SqliteStore, run: &str) -> Result<String, Failure> {
     let trace = store.load(run).map_err(|e| failed(&e))?.trace;
     let too_long = |e: crate::trace::TooLong| Failure::unexpected(e.to_string());
     let (mut out, mut line) = (Vec::new(), Vec::new());

@@ -4,6 +4,9 @@ use super::outcome::{Limit, Outcome};
 use indexmap::IndexMap;
 use serde::Serialize;
 
+/// Steps from a limit within which a run that still calls tools is near it.
+pub const NEAR: u32 = 3;
+
 /// What was spent in one stage.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StageSpent {

@@ -6,8 +6,7 @@ use crate::engine::outcome::Outcome;
 use crate::engine::session::Record;
 use serde::Serialize;
 
-/// Steps from the ceiling within which a run that still calls is marked.
-pub const NEAR: u32 = 3;
+pub use crate::engine::summary::NEAR;
 
 /// Where a run stands, taken from its records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

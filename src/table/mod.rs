@@ -4,6 +4,7 @@ mod bounds;
 mod keys;
 pub mod limits;
 mod load;
+mod merge;
 pub mod messages;
 pub mod model;
 pub mod names;
@@ -16,6 +17,8 @@ pub(crate) mod yaml;
 
 pub use bounds::Bounds;
 pub(crate) use load::duration_ms;
+#[cfg(feature = "audit")]
+pub(crate) use load::{TIMESTAMP, UUID};
 pub use model::{Model, StageTable};
 pub use names::{FactId, Name, NamePattern, RuleId, StageId};
 pub use problem::{Problem, Severity, TableError};

@@ -171,12 +171,18 @@ struct Phase {
 /// recorded table, whose word on the tools is kept.
 #[must_use]
 pub fn first_table(trace: &Trace, name: &str, known: Option<&StageTable>) -> String {
-    let phases = phases(&used(trace));
+    first_table_of(&trace.header.run, &used(trace), name, known)
+}
+
+/// A first table from any agent's run: `steps` holds the tools that each reply called.
+#[must_use]
+pub fn first_table_of(run: &str, steps: &[IndexSet<String>], name: &str, known: Option<&StageTable>) -> String {
+    let phases = phases(steps);
     let spent: u32 = phases.iter().map(|p| p.steps).sum();
     let mut out = format!(
         "# From run {}: stages by the tools it used together, budgets by the steps it spent ({spent}), and a fifth more.\n\
          stagekeeper: 1\nworkflow: {name}\n\nlimits: {{ headroom: {HEADROOM} }}\n",
-        one_line(&trace.header.run)
+        one_line(run)
     );
     let tools: IndexSet<&String> = phases.iter().flat_map(|p| &p.tools).collect();
     if !tools.is_empty() {

@@ -12,7 +12,7 @@ pub mod snapshot;
 
 pub use crate::render::story::story;
 pub use expect::Expect;
-pub use from_trace::{first_difference, first_table, scenario_of};
+pub use from_trace::{first_difference, first_table, first_table_of, scenario_of};
 pub use play::{Line, Played, play};
 pub use scenario::{Scenario, TableSource};
 pub use script::{

@@ -7,6 +7,7 @@ mod nested;
 mod new;
 mod replay;
 mod run;
+mod suggest;
 mod test;
 mod verify;
 

@@ -37,6 +37,8 @@ mod session;
 #[cfg(feature = "store")]
 mod store;
 mod story;
+#[cfg(feature = "audit")]
+mod suggest;
 mod table_bad_input;
 mod table_meaning;
 mod table_problems;

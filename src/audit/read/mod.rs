@@ -17,6 +17,10 @@ use std::io::BufRead;
 /// Lines without a known format before a file is given up.
 const MAX_STRANGE: u32 = 20;
 
+/// Said of a file that begins with bytes that are no text.
+const NOT_TEXT: &str =
+    "the file is binary, and no recording: those are lines of JSON, plain or gzip, or a store of runs";
+
 /// A line or a file that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unread {
@@ -155,6 +159,9 @@ impl<'a> Reader<'a> {
             line.drain(..3);
         }
         if self.format.is_none() {
+            if line.contains(&0) || std::str::from_utf8(&line).is_err_and(|e| e.error_len().is_some()) {
+                return self.give_up(number, NOT_TEXT.to_owned());
+            }
             self.format = format_of(&line);
         }
         match self.format {

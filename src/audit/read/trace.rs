@@ -1,10 +1,14 @@
 //! Our own traces: the inputs count, what was decided then does not.
 
-use crate::audit::recording::{Builder, RecordedCall};
+use crate::audit::recording::{Around, Builder, RecordedCall};
 use crate::engine::input::{CallNo, Input};
 use crate::engine::outcome::Outcome;
+use indexmap::IndexMap;
 use serde::Deserialize;
 use std::collections::HashMap;
+
+/// Most inputs between two replies that are kept.
+const MAX_BEFORE: usize = 1_000;
 
 #[derive(Deserialize)]
 struct Header {
@@ -16,6 +20,8 @@ struct Header {
     workflow: String,
     #[serde(default)]
     task: String,
+    #[serde(default)]
+    facts: IndexMap<String, serde_json::Value>,
 }
 
 #[derive(Deserialize)]
@@ -33,6 +39,8 @@ struct Event {
     call: Option<CallNo>,
     #[serde(default)]
     outcome: Option<Outcome>,
+    #[serde(default)]
+    stage: Option<String>,
 }
 
 /// Whether the line begins a trace.
@@ -46,6 +54,10 @@ pub struct Going {
     replies: u64,
     /// Numbers the engine gave → the ids used here.
     ids: HashMap<CallNo, String>,
+    /// What came since the last reply from the user, the host or the clock.
+    before: Vec<Input>,
+    /// Nested runs under way, whose stages are not this run's.
+    nested: usize,
 }
 
 impl Going {
@@ -57,18 +69,21 @@ impl Going {
         head.id = header.run;
         head.source = header.workflow;
         head.task = header.task;
-        Ok(Self { builder, replies: 0, ids: HashMap::new() })
+        head.facts = header.facts.into_iter().collect();
+        Ok(Self { builder, replies: 0, ids: HashMap::new(), before: Vec::new(), nested: 0 })
     }
 
     /// Reads one record.
     pub fn line(&mut self, line: &[u8]) -> serde_json::Result<()> {
         let Line { input, events } = serde_json::from_slice(line)?;
         match input {
-            Input::Reply(reply) => {
+            Input::Reply(mut reply) => {
                 self.replies += 1;
                 let turn = self.replies.to_string();
+                let calls = std::mem::take(&mut reply.calls);
+                self.builder.reply(&turn, Around { before: std::mem::take(&mut self.before), reply });
                 let judged = events.iter().filter(|event| event.event == "call_judged").map(|event| event.call);
-                for (call, no) in reply.calls.into_iter().zip(judged.chain(std::iter::repeat(None))) {
+                for (call, no) in calls.into_iter().zip(judged.chain(std::iter::repeat(None))) {
                     let id = no.map_or_else(|| call.id.clone(), |no| format!("call {}", no.0));
                     if let Some(no) = no {
                         self.ids.insert(no, id.clone());
@@ -82,13 +97,35 @@ impl Going {
                     self.builder.result(&id, result.text, result.status);
                 }
             }
+            Input::UserMessage { .. } | Input::Fact { .. } | Input::Time { .. } | Input::Grant { .. }
+                if self.before.len() < MAX_BEFORE =>
+            {
+                self.before.push(input);
+            }
             _ => {}
         }
+        events.iter().for_each(|event| self.spend(event));
         let ended = events.iter().rev().find(|event| event.event == "run_ended");
         if let Some(outcome) = ended.and_then(|event| event.outcome) {
             self.builder.head().success = Some(outcome == Outcome::Completed);
         }
         Ok(())
+    }
+
+    /// Counts a step that was charged to a stage.
+    fn spend(&mut self, event: &Event) {
+        match (event.event.as_str(), &event.stage) {
+            ("child_opened", _) => self.nested += 1,
+            ("child_closed", _) => self.nested = self.nested.saturating_sub(1),
+            ("step_charged", Some(stage)) if self.nested == 0 => {
+                let spent = &mut self.builder.head().spent;
+                match spent.iter_mut().find(|(name, _)| name == stage) {
+                    Some((_, steps)) => *steps += 1,
+                    None => spent.push((stage.clone(), 1)),
+                }
+            }
+            _ => {}
+        }
     }
 
     /// The run.

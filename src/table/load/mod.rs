@@ -30,6 +30,8 @@ use super::yaml::Node;
 use indexmap::IndexMap;
 use std::sync::Arc;
 use survey::Survey;
+#[cfg(feature = "audit")]
+pub(crate) use tools::{TIMESTAMP, UUID};
 pub(crate) use values::duration_ms;
 
 /// The name shown in problems of a table that came without a file.

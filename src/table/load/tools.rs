@@ -14,9 +14,10 @@ use std::collections::HashMap;
 
 /// Identical calls of a `poll` tool that run before a guard speaks.
 const POLL_REPEATS: u32 = 20;
-/// Named masks, so that nobody has to write these once more.
-const UUID: &str = r"(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b";
-const TIMESTAMP: &str = r"\b\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:Z|\s?[+-]\d{2}:?\d{2})?)?|\b\d{2}:\d{2}:\d{2}(?:[.,]\d+)?\b";
+/// What `mask: [uuid]` stands for, so that nobody has to write it once more.
+pub(crate) const UUID: &str = r"(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b";
+/// What `mask: [timestamp]` stands for.
+pub(crate) const TIMESTAMP: &str = r"\b\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:Z|\s?[+-]\d{2}:?\d{2})?)?|\b\d{2}:\d{2}:\d{2}(?:[.,]\d+)?\b";
 
 impl Loader<'_> {
     pub fn catalogue(&mut self, table: &Fields<'_>) -> Vec<ToolEntry> {

@@ -147,7 +147,8 @@ impl Loader<'_> {
                     && let Some(why) = self.scripts.always_fails(&condition)
                 {
                     let said = format!("{} can never be evaluated: {why}", named(what));
-                    let help = "it reads nothing that could change; compare values of one kind, and read what it is about";
+                    let help =
+                        "it reads nothing that could change; compare values of one kind, and read what it is about";
                     self.report.error("bad-expression", node.place, said, help);
                 }
                 Some(condition)
