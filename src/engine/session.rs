@@ -345,6 +345,12 @@ impl Session {
         found
     }
 
+    /// Whether a call was judged *run* and has not come back.
+    #[cfg(feature = "audit")]
+    pub(crate) fn is_running(&self, call: CallNo) -> bool {
+        self.slot(call).is_some_and(|slot| matches!(slot.state, State::Running))
+    }
+
     /// Records since the last call of this: write them before you act on them.
     pub fn take_records(&mut self) -> Vec<Record> {
         self.records.as_mut().map(std::mem::take).unwrap_or_default()

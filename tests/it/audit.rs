@@ -211,6 +211,17 @@ fn the_third_equal_call_in_a_row_is_answered_from_memory_and_the_next_refused() 
     assert!(played.fired.duplicate > 0);
 }
 
+/// Found by fuzzing: the engine answers its own control tool, and the recorded result had no place any more.
+#[test]
+fn a_recorded_advance_out_of_the_last_stage_ends_the_run_there() {
+    let table = "stagekeeper: 1\nworkflow: w\nstages:\n  a: { goal: A., allowed_tools: [f], max_steps: 9 }\n  \
+                 b: { goal: B., allowed_tools: all, max_steps: 9 }\n";
+    let table = StageTable::parse(table).unwrap();
+    let played = played(&table, "f=1 advance=ok g=1+advance=ok g=2");
+    assert_eq!(fates(&played), "run run run run after");
+    assert_eq!(played.ended, Some(stagekeeper::Outcome::Completed));
+}
+
 #[test]
 fn two_equal_results_with_a_change_between_do_not_make_the_next_call_a_repeat() {
     assert_eq!(fates(&played(&observe(), "f=1 g=1 f=1 f=1 f=1")), "run run run run reused");
