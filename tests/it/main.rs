@@ -21,6 +21,8 @@ mod docs;
 mod draw;
 mod from_trace;
 mod html;
+#[cfg(feature = "cli")]
+mod keys;
 mod laws;
 #[cfg(feature = "run")]
 mod matrix;
