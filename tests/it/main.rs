@@ -21,8 +21,10 @@ mod docs;
 mod draw;
 mod from_trace;
 mod html;
+mod identity;
 #[cfg(feature = "cli")]
 mod keys;
+mod law;
 mod laws;
 #[cfg(feature = "run")]
 mod matrix;
