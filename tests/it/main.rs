@@ -20,6 +20,8 @@ mod cli;
 mod docs;
 mod draw;
 mod from_trace;
+#[cfg(feature = "audit")]
+mod fuzz;
 mod html;
 mod identity;
 #[cfg(feature = "cli")]

@@ -5,6 +5,8 @@
 //! kin are honoured, except for this very machine.
 
 mod failure;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod request;
 mod response;
 pub mod retry;
