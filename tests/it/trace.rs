@@ -255,6 +255,18 @@ mod file {
     }
 }
 
+#[test]
+fn a_hundred_thousand_brackets_in_a_trace_are_a_damaged_line() {
+    let mut all = Vec::new();
+    write_header(&mut all, &header()).unwrap();
+    for deep in ["[".repeat(100_000), "{\"a\":".repeat(100_000)] {
+        let record = format!("{{\"n\":1,\"at_ms\":0,\"input\":\"fact\",\"name\":\"h\",\"value\":{deep}\n");
+        let trace = [all.clone(), record.into_bytes()].concat();
+        assert!(matches!(Trace::read(&*trace), Err(TraceError::Line { line: 2, .. })));
+        assert!(matches!(Trace::read(deep.as_bytes()), Err(TraceError::NotATrace)));
+    }
+}
+
 /// A reader of JSON stops at 128 levels; a record must not hold more.
 #[test]
 fn a_fact_nested_too_deep_to_be_read_again_is_refused() {
