@@ -111,7 +111,7 @@ fn a_first_table_has_a_stage_for_each_group_of_tools_and_a_budget_from_what_was_
     StageTable::parse(&made).unwrap();
 }
 
-/// Found by reading for overflows.
+/// Found by fuzzing the engine.
 #[test]
 fn a_recorded_wait_longer_than_can_be_counted_is_the_longest_there_is() {
     let table = StageTable::parse(
