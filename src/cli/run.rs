@@ -12,6 +12,7 @@ use super::failure::Failure;
 use super::files::Awaited;
 use super::{exit, files, out};
 use crate::engine::session::Session;
+use crate::provider::{Keyless, Options};
 use crate::run::{
     BuiltinTools, Cancel, FileSink, NoSink, Report, RunError, Runner, TRACE_FOLDER, ToolHost, TraceSink, Unanswered,
     new_run_id, now_ms,
@@ -148,6 +149,7 @@ pub(super) fn drive(
 ) -> Result<Result<Report, RunError>, Failure> {
     let cancel = Cancel::new();
     let table = session.table().clone();
+    let tools = Keyless::new(tools, Options::from_env().api_key);
     let mut runner = Runner::new(models.main, Box::new(tools))
         .asker(Box::new(TerminalAsker::new(decided)))
         .sink(Box::new(Live::new(sink, &table)))

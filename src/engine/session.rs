@@ -2,6 +2,7 @@
 //!
 //! A session holds the run and the nested runs under way, each a frame: one is active, the others wait for it above.
 
+use super::args::MAX_DEPTH;
 use super::event::Event;
 use super::explain::Explained;
 use super::frame::Frame;
@@ -9,8 +10,8 @@ use super::input::{CallNo, Input, Reply, ToolResult};
 use super::outcome::Outcome;
 use super::scene::Scene;
 use super::slot::{Slot, State};
-use super::start::from_host;
 pub use super::start::{SessionBuilder, StartError};
+use super::start::{from_host, is_shallow};
 use super::summary::{Summary, Tree};
 use super::verdict::{Ask, Ruling, Ticket};
 use super::view::{ToolSpec, View};
@@ -229,6 +230,9 @@ impl Session {
             Input::UserMessage { .. } | Input::ProviderFailed { .. } if self.top.core.admission.is_some() => {
                 no("the run waits for a person's yes or no")
             }
+            Input::Fact { value: Some(value), .. } if !is_shallow(value, MAX_DEPTH) => {
+                Err(Unfitting(format!("the fact is nested deeper than {MAX_DEPTH}")))
+            }
             Input::Fact { name, .. } => match from_host(&self.root().table, name) {
                 Some(true) => Ok(()),
                 Some(false) => no("that fact does not come from the host"),
@@ -294,7 +298,7 @@ impl Session {
     /// The host sets a fact that is declared `from: host`; `None` unsets it.
     ///
     /// # Errors
-    /// When there is no such fact.
+    /// When there is no such fact, or its value is nested too deep.
     pub fn set_fact(&mut self, name: &str, value: Option<serde_json::Value>) -> Result<(), Unfitting> {
         self.apply(Input::Fact { name: name.to_owned(), value }).map(|_| ())
     }
@@ -343,6 +347,12 @@ impl Session {
             self.frames().flat_map(|f| &f.slots).filter(|s| of(&s.state)).map(Slot::ruling).collect();
         found.sort_by_key(|ruling| ruling.no);
         found
+    }
+
+    /// Whether a call was judged *run* and has not come back.
+    #[cfg(feature = "audit")]
+    pub(crate) fn is_running(&self, call: CallNo) -> bool {
+        self.slot(call).is_some_and(|slot| matches!(slot.state, State::Running))
     }
 
     /// Records since the last call of this: write them before you act on them.

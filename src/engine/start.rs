@@ -1,5 +1,6 @@
 //! How a run starts: the table, the task, and what the host says beside.
 
+use super::args::MAX_DEPTH;
 use super::frame::{Frame, Making};
 use super::nest::nested_specs;
 use super::roster::ADVANCE;
@@ -69,7 +70,7 @@ impl SessionBuilder {
     ///
     /// # Errors
     /// When a stage's tool is offered by no host, a host's tool has a reserved name, a fact is not declared
-    /// `from: host`, or an assumed rule does not exist.
+    /// `from: host`, a fact or a tool's schema is nested too deep, or an assumed rule does not exist.
     pub fn start(self) -> Result<Session, StartError> {
         self.check_tools()?;
         for (name, _) in &self.assume {
@@ -77,8 +78,11 @@ impl SessionBuilder {
                 return Err(StartError(format!("there is no rule `{name}` to assume anything of")));
             }
         }
-        for (name, _) in &self.facts {
+        for (name, value) in &self.facts {
             self.host_fact(name)?;
+            if !is_shallow(value, MAX_DEPTH) {
+                return Err(StartError(format!("the fact `{name}` is nested deeper than {MAX_DEPTH}")));
+            }
         }
         Ok(Session::begin(self))
     }
@@ -110,6 +114,9 @@ impl SessionBuilder {
         let Some(tools) = &self.tools else { return Ok(()) };
         if let Some(bad) = tools.iter().find(|t| t.name == ADVANCE || t.name.starts_with("stagekeeper_")) {
             return Err(StartError(format!("the host's tool `{}` has a reserved name", bad.name)));
+        }
+        if let Some(bad) = tools.iter().find(|t| !is_shallow(&t.parameters, MAX_DEPTH)) {
+            return Err(StartError(format!("the schema of the tool `{}` is nested deeper than {MAX_DEPTH}", bad.name)));
         }
         let mut missing: Vec<&str> = Vec::new();
         for table in self.table.with_nested() {
@@ -144,6 +151,16 @@ fn named(allowed: &Allowed) -> &[crate::table::NamePattern] {
 pub(super) fn from_host(table: &Model, name: &str) -> Option<bool> {
     let declared = table.with_nested().flat_map(|t| &t.facts).filter(|f| *f.name == *name);
     declared.map(|f| matches!(f.from, FactFrom::Host)).reduce(|a, b| a || b)
+}
+
+/// Whether lists and objects stand at most `levels` deep in one another: what is deeper cannot be read out of a trace.
+pub(super) fn is_shallow(value: &serde_json::Value, levels: usize) -> bool {
+    let inside = |value| levels > 0 && is_shallow(value, levels - 1);
+    match value {
+        serde_json::Value::Array(items) => items.iter().all(inside),
+        serde_json::Value::Object(members) => members.values().all(inside),
+        _ => true,
+    }
 }
 
 /// The fixed conditions of a table's rules.

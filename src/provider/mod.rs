@@ -2,6 +2,7 @@
 
 pub mod builtin;
 pub mod chaos;
+mod keyless;
 pub mod openai;
 #[expect(clippy::disallowed_methods, reason = "a script is read from its file here, at the edge")]
 pub mod script;
@@ -11,6 +12,7 @@ pub mod spec;
 
 pub use builtin::Builtin;
 pub use chaos::Chaos;
+pub use keyless::Keyless;
 pub use openai::OpenAi;
 pub use script::Scripted;
 pub use secret::Secret;

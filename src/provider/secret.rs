@@ -10,14 +10,24 @@ const SHORTEST_HIDDEN: usize = 8;
 
 /// An API key. Neither printable nor serialisable; its `Debug` hides it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
+pub struct Secret {
+    key: String,
+    /// The key as it stands in JSON, where that differs: servers echo it in raw arguments too.
+    escaped: Vec<String>,
+}
 
 impl Secret {
     /// Takes a key without the blanks around it; `None` when nothing is left.
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
-        let text = text.trim();
-        (!text.is_empty()).then(|| Self(text.to_owned()))
+        let key = text.trim();
+        if key.is_empty() {
+            return None;
+        }
+        let quoted = key.replace('\\', "\\\\").replace('"', "\\\"");
+        let slashes = quoted.replace('/', "\\/");
+        let escaped = [slashes, quoted].into_iter().filter(|text| text != key).collect();
+        Some(Self { key: key.to_owned(), escaped })
     }
 
     /// The key in the environment variable `name`, if it is set, readable and not blank.
@@ -28,16 +38,20 @@ impl Secret {
 
     /// The key itself, for the one header that needs it.
     pub(super) fn expose(&self) -> &str {
-        &self.0
+        &self.key
     }
 
     /// The text with every occurrence of the key replaced: a server may echo it.
     #[must_use]
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        if self.0.len() < SHORTEST_HIDDEN || !text.contains(&self.0) {
+        if self.key.len() < SHORTEST_HIDDEN {
             return Cow::Borrowed(text);
         }
-        Cow::Owned(text.replace(&self.0, HIDDEN))
+        let forms = self.escaped.iter().chain([&self.key]);
+        forms.fold(Cow::Borrowed(text), |text, form| match text.contains(form) {
+            true => Cow::Owned(text.replace(form, HIDDEN)),
+            false => text,
+        })
     }
 }
 
@@ -56,6 +70,12 @@ mod tests {
         let key = Secret::new(" sk-very-secret-1 \n").unwrap();
         assert_eq!(format!("{key:?}"), "Secret(***)");
         assert_eq!(key.redact("you sent sk-very-secret-1!"), "you sent ***!");
+    }
+
+    #[test]
+    fn a_key_is_hidden_as_json_writes_it() {
+        let key = Secret::new(r#"sk-a/b"c\d"#).unwrap();
+        assert_eq!(key.redact(r#"sk-a/b"c\d sk-a/b\"c\\d sk-a\/b\"c\\d"#), "*** *** ***");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Problems of a table as people, GitHub and programs read them.
 
-use crate::table::{Problem, Severity};
+use crate::table::{Problem, Severity, yaml};
 use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -22,7 +22,7 @@ pub fn text<'s>(problems: &[Problem], source: impl Fn(&str) -> Option<&'s str>, 
     let mut out = String::new();
     for problem in problems {
         let file = lines.entry(problem.file.as_str()).or_insert_with(|| {
-            source(&problem.file).map(|s| s.trim_start_matches('\u{feff}').lines().collect()).unwrap_or_default()
+            source(&problem.file).map(|s| yaml::lines(s.trim_start_matches('\u{feff}')).collect()).unwrap_or_default()
         });
         let line = problem.line.checked_sub(1).and_then(|before| file.get(before)).copied();
         out.push_str(&one(problem, line, &renderer));

@@ -37,11 +37,12 @@ pub fn scenario_of(trace: &Trace, table: &StageTable, sentence: &str, path: &str
         out.push_str("observe: true\n");
     }
     let mut script = String::new();
-    let mut waited = 0;
+    let mut waited = 0_u64;
     for stamped in &trace.records {
         let Record { input, events } = &stamped.record;
         if let Input::Time { ms, waiting } = input {
-            waited += if counts && (!waiting || table.limits.waiting_counts) { *ms } else { 0 };
+            let counted = counts && (!waiting || table.limits.waiting_counts);
+            waited = waited.saturating_add(if counted { *ms } else { 0 });
         }
         if waited > 0 && (!matches!(input, Input::Time { .. }) || !events.is_empty()) {
             let _ = writeln!(script, "  - wait: {}ms", std::mem::take(&mut waited));

@@ -236,7 +236,7 @@ impl Parts {
 fn block(text: &str, place: Place, end: Option<u32>) -> String {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut out = String::new();
-    for (number, line) in (1..).zip(text.lines()) {
+    for (number, line) in (1..).zip(yaml::lines(text)) {
         if end.is_some_and(|end| number >= end) {
             break;
         }

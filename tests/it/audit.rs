@@ -212,6 +212,32 @@ fn the_third_equal_call_in_a_row_is_answered_from_memory_and_the_next_refused() 
 }
 
 #[test]
+fn a_hundred_thousand_brackets_overflow_no_stack() {
+    let deep = "[".repeat(100_000) + &"]".repeat(100_000);
+    let neutral =
+        format!(r#"{{"id":"r","events":[{{"t":"call","turn":1,"id":"c","name":"f","args":{{"x":{deep}}}}}]}}"#);
+    let openai = format!(r#"{{"messages":[{{"role":"tool","tool_call_id":"c","content":{deep}}}]}}"#);
+    for line in [neutral, openai, format!("{{\"id\":{deep}}}"), deep] {
+        for unit in Reader::new("f", line.as_bytes()).unwrap() {
+            if let Ok(run) = unit.open("f") {
+                assert!(play(&observe(), &run).unwrap().fates.len() <= 1);
+            }
+        }
+    }
+}
+
+/// Found by fuzzing: the engine answers its own control tool, and the recorded result had no place any more.
+#[test]
+fn a_recorded_advance_out_of_the_last_stage_ends_the_run_there() {
+    let table = "stagekeeper: 1\nworkflow: w\nstages:\n  a: { goal: A., allowed_tools: [f], max_steps: 9 }\n  \
+                 b: { goal: B., allowed_tools: all, max_steps: 9 }\n";
+    let table = StageTable::parse(table).unwrap();
+    let played = played(&table, "f=1 advance=ok g=1+advance=ok g=2");
+    assert_eq!(fates(&played), "run run run run after");
+    assert_eq!(played.ended, Some(stagekeeper::Outcome::Completed));
+}
+
+#[test]
 fn two_equal_results_with_a_change_between_do_not_make_the_next_call_a_repeat() {
     assert_eq!(fates(&played(&observe(), "f=1 g=1 f=1 f=1 f=1")), "run run run run reused");
 }

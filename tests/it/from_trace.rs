@@ -110,3 +110,19 @@ fn a_first_table_has_a_stage_for_each_group_of_tools_and_a_budget_from_what_was_
     "#);
     StageTable::parse(&made).unwrap();
 }
+
+/// Found by fuzzing the engine.
+#[test]
+fn a_recorded_wait_longer_than_can_be_counted_is_the_longest_there_is() {
+    let table = StageTable::parse(
+        "stagekeeper: 1\nworkflow: w\nlimits: { max_time: 1h }\nstages:\n  a: { goal: A., allowed_tools: [], max_steps: 1 }\n",
+    )
+    .unwrap();
+    let mut trace =
+        Scenario::parse("scenario: s\ntable: t.yaml\nscript: [{ text: done }]\n", "s").unwrap().trace(&table, vec![]);
+    let wait = stagekeeper::Record { input: stagekeeper::Input::Time { ms: u64::MAX, waiting: false }, events: vec![] };
+    let reply = stagekeeper::Record { input: stagekeeper::Input::Reply(stagekeeper::Reply::text("x")), events: vec![] };
+    let records = [wait.clone(), wait, reply];
+    trace.records = (1..).zip(records).map(|(n, record)| stagekeeper::trace::Stamped { n, at_ms: 0, record }).collect();
+    assert!(scenario_of(&trace, &table, "long", "t.yaml").contains("wait: 18446744073709551615ms"));
+}

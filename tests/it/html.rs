@@ -186,3 +186,15 @@ rules:
       Not run: ls. Steps left in this stage: 3.
     "#);
 }
+
+/// Found by reading for overflows: nothing says that a trace was written by us.
+#[test]
+fn a_trace_that_grants_more_steps_than_can_be_counted_is_drawn() {
+    use stagekeeper::engine::Event;
+    let (table, mut trace) = traced(Script::new().text("a"), "Look.");
+    let stage: stagekeeper::table::Name = "explore".into();
+    let extended = Event::BudgetExtended { stage: stage.clone(), steps: u32::MAX, rule: "r".into() };
+    let granted = Event::BudgetGranted { stage, steps: u32::MAX, by: "ann".to_owned() };
+    trace.records[0].record.events.extend([extended.clone(), extended, granted.clone(), granted]);
+    assert!(page(&trace, Some(&table), &[]).contains("4294967295"));
+}

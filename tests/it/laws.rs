@@ -1,10 +1,8 @@
 //! Laws that hold for every table and every behaviour of a model, over random tables and random inputs.
 
+use super::law;
 use proptest::prelude::*;
-use stagekeeper::{
-    CallNo, Finish, Input, Message, Outcome, ProposedCall, Reply, Session, StageTable, ToolChoice, ToolResult, Verdict,
-};
-use std::collections::HashMap;
+use stagekeeper::{Finish, Outcome, ProposedCall, Reply, Session, StageTable, ToolChoice, ToolResult, Verdict};
 use std::fmt::Write;
 
 /// A random table of up to four stages and three tools, as YAML.
@@ -145,35 +143,8 @@ pub(super) fn result(pick: u8) -> ToolResult {
     }
 }
 
-/// Every id that a reply called is answered right behind it, once, in order.
-pub(super) fn check_answered(messages: &[Message], all: bool) {
-    let mut open: std::collections::VecDeque<String> = std::collections::VecDeque::new();
-    for message in messages {
-        match message {
-            Message::Assistant { calls, .. } => {
-                assert!(open.is_empty(), "calls left open: {open:?}");
-                let mut ids: Vec<_> = calls.iter().map(|c| c.id.clone()).collect();
-                open.extend(ids.iter().cloned());
-                ids.sort();
-                ids.dedup();
-                assert_eq!(ids.len(), calls.len(), "an id stands twice in one reply");
-            }
-            Message::Tool { id, .. } => assert_eq!(open.pop_front().as_ref(), Some(id), "an orphaned or late answer"),
-            Message::User { .. } => assert!(open.is_empty(), "our text stands before an answer"),
-        }
-    }
-    assert!(!all || open.is_empty(), "unanswered: {open:?}");
-}
-
 fn play(yaml: &str, acts: &[(Act, u8)]) -> Session {
     let table = StageTable::parse(yaml).unwrap_or_else(|e| panic!("{e}\n{yaml}"));
-    let allowed: HashMap<String, Vec<bool>> = (0..table.stages().len())
-        .map(|i| {
-            let line = yaml.split(&format!("  s{i}:")).nth(1).unwrap();
-            let list = line.split('[').nth(1).unwrap().split(']').next().unwrap();
-            (format!("s{i}"), ["t0", "t1", "t2"].iter().map(|t| list.contains(t)).collect())
-        })
-        .collect();
     let mut session = Session::start(&table, "go");
     let mut records = session.take_records();
     let first_system = session.view().system.to_owned();
@@ -227,48 +198,18 @@ fn play(yaml: &str, acts: &[(Act, u8)]) -> Session {
             }
         }
         let done = session.outcome().is_some_and(|o| !o.is_pause());
-        check_answered(session.view().messages, done);
+        law::calls_are_answered(session.view().messages, done);
         records.extend(session.take_records());
-        // Forbidden calls: what ran, ran in a stage that allows it.
         let summary = session.summary();
-        assert!(summary.steps <= summary.ceiling, "{} of {} steps", summary.steps, summary.ceiling);
-        for spent in &summary.stages {
-            assert!(spent.steps <= spent.budget, "{spent:?}");
-        }
-        for (tool, c) in &summary.tools {
-            assert_eq!(c.proposed, c.run + c.reused + c.refused, "{tool}");
-        }
+        law::summary_adds_up(&summary, true);
         assert!(summary.rollbacks <= 1);
         assert_eq!(session.view().system, first_system, "the system prompt changed");
     }
     records.extend(session.take_records());
-    check_stages(&records, &allowed);
-    let replayed = Session::replay(Session::builder(&table, "go"), &records).unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(replayed.summary(), session.summary());
-    assert_eq!(replayed.view().messages, session.view().messages);
+    law::tools_stay_in_their_stages(&records, yaml, yaml);
+    law::every_call_is_judged_and_finished_once(&records);
+    law::replay_is_equal(Session::builder(&table, "go"), &records, &session);
     session
-}
-
-/// Every call judged *run* was proposed in a stage that allows its tool.
-fn check_stages(records: &[stagekeeper::Record], allowed: &HashMap<String, Vec<bool>>) {
-    use stagekeeper::engine::{Event, Judged};
-    let mut stage = String::new();
-    let mut ran: HashMap<CallNo, u32> = HashMap::new();
-    for event in records.iter().flat_map(|r| &r.events) {
-        match event {
-            Event::StageEntered { stage: entered, .. } => stage = entered.to_string(),
-            Event::CallJudged { call, tool, judged: Judged::Run | Judged::Ask { .. }, .. } => {
-                *ran.entry(*call).or_default() += 1;
-                if let Some(i) = ["t0", "t1", "t2"].iter().position(|t| *t == &**tool) {
-                    assert!(allowed[&stage][i], "{tool} ran in {stage}");
-                }
-            }
-            _ => {}
-        }
-    }
-    assert!(ran.values().all(|n| *n == 1));
-    let starts = records.iter().filter(|r| r.input == Input::Start).count();
-    assert_eq!(starts, 1);
 }
 
 proptest! {

@@ -20,7 +20,13 @@ mod cli;
 mod docs;
 mod draw;
 mod from_trace;
+#[cfg(feature = "audit")]
+mod fuzz;
 mod html;
+mod identity;
+#[cfg(feature = "cli")]
+mod keys;
+mod law;
 mod laws;
 #[cfg(feature = "run")]
 mod matrix;

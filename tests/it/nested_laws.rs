@@ -1,10 +1,10 @@
 //! Laws of nested runs over random tables that call one another and themselves, and random inputs.
 
-use super::laws::{Act, acts, check_answered, proposed, result, table};
+use super::law;
+use super::laws::{Act, acts, proposed, result, table};
 use proptest::prelude::*;
 use stagekeeper::engine::Event;
 use stagekeeper::{Finish, Outcome, Record, Reply, Session, StageTable, Verdict};
-use std::collections::HashSet;
 
 /// Two random tables: each tool of a table may be a run of the other, or of the table itself.
 fn pair() -> impl Strategy<Value = (String, String)> {
@@ -61,23 +61,13 @@ fn play(table: &StageTable, acts: &[(Act, u8)]) -> Session {
                 Act::Calls(which) => take(&mut session, Reply::calls(proposed(which, step)), *pick),
             },
         }
-        check_answered(session.view().messages, session.outcome().is_some_and(|o| !o.is_pause()));
+        law::calls_are_answered(session.view().messages, session.outcome().is_some_and(|o| !o.is_pause()));
         records.extend(session.take_records());
-        let summary = session.summary();
-        assert!(summary.steps <= summary.ceiling, "{} of {} steps", summary.steps, summary.ceiling);
-        assert!(summary.tree.steps <= summary.tree.ceiling, "{:?}", summary.tree);
-        for spent in &summary.stages {
-            assert!(spent.steps <= spent.budget, "{spent:?}");
-        }
-        for (tool, c) in &summary.tools {
-            assert_eq!(c.proposed, c.run + c.reused + c.refused, "{tool}");
-        }
+        law::summary_adds_up(&session.summary(), true);
     }
     check_brackets(&records);
-    check_numbers(&records);
-    let replayed = Session::replay(Session::builder(table, "go"), &records).unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(replayed.summary(), session.summary());
-    assert_eq!(replayed.view().messages, session.view().messages);
+    law::every_call_is_judged_and_finished_once(&records);
+    law::replay_is_equal(Session::builder(table, "go"), &records, &session);
     session
 }
 
@@ -112,16 +102,6 @@ fn check_brackets(records: &[Record]) {
                 assert!(grant.is_none_or(|grant| *steps <= grant), "{steps} of {grant:?}");
             }
             _ => {}
-        }
-    }
-}
-
-/// No number of a call is given twice in a tree, and what ran is answered.
-fn check_numbers(records: &[Record]) {
-    let mut numbers = HashSet::new();
-    for event in records.iter().flat_map(|r| &r.events) {
-        if let Event::CallJudged { call, .. } = event {
-            assert!(numbers.insert(call.0), "the number {} is given twice", call.0);
         }
     }
 }

@@ -12,5 +12,5 @@
 mod builtin;
 mod openai;
 mod runs;
-mod server;
+pub(super) mod server;
 mod spec;

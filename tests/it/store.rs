@@ -359,6 +359,17 @@ fn a_full_disk_loses_nothing_that_was_acknowledged() {
     assert_eq!(store.load("r").unwrap().trace.records.len() as u64, written);
 }
 
+/// Found by reading for overflows: each grant is bounded, their number is not.
+#[test]
+fn grants_without_end_stop_at_the_largest_number() {
+    let table = table("stagekeeper: 1\nworkflow: w\nstages:\n  read: { goal: R., allowed_tools: [], max_steps: 2 }\n");
+    let mut session = Session::builder(&table, "Do it.").record(false).start().unwrap();
+    for _ in 0..=u32::MAX / 100_000 {
+        session.grant("read", 100_000, "ann").unwrap();
+    }
+    assert_eq!((session.summary().ceiling, session.summary().stages[0].budget), (u32::MAX, u32::MAX));
+}
+
 #[test]
 fn a_grant_takes_a_run_on_that_a_spent_budget_closed_and_is_on_record() {
     let table = table(

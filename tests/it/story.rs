@@ -3,7 +3,11 @@
 use proptest::prelude::*;
 use stagekeeper::engine::{EnteredBy, Event, Judged};
 use stagekeeper::render::story::story;
-use stagekeeper::{CallNo, Check, Input, Limit, LimitKind, Outcome, ProposedCall, Record, Reply, ToolResult};
+use stagekeeper::render::{explain as words, html};
+use stagekeeper::trace::{Header, Stamped, Trace, explain};
+use stagekeeper::{
+    CallNo, Check, Input, Limit, LimitKind, Outcome, ProposedCall, Record, Reply, StageTable, ToolResult,
+};
 use std::sync::Arc;
 
 fn text() -> impl Strategy<Value = String> {
@@ -58,6 +62,23 @@ fn event() -> impl Strategy<Value = Event> {
             by: EnteredBy::Rule(rule)
         }),
         (name(), name(), any::<usize>()).prop_map(|(stage, by, dropped)| Event::RolledBack { stage, by, dropped }),
+        (name(), any::<u32>(), name()).prop_map(|(stage, steps, rule)| Event::BudgetExtended { stage, steps, rule }),
+        (name(), any::<u32>(), text()).prop_map(|(stage, steps, by)| Event::BudgetGranted { stage, steps, by }),
+        (name(), any::<usize>(), text()).prop_map(|(tool, depth, task)| Event::ChildOpened {
+            call: CallNo(1),
+            workflow: tool.clone(),
+            tool,
+            depth,
+            grant: None,
+            task
+        }),
+        (any::<u32>(), text()).prop_map(|(steps, text)| Event::ChildClosed {
+            call: CallNo(1),
+            outcome: Outcome::Completed,
+            limit: None,
+            steps,
+            text
+        }),
         text().prop_map(|question| Event::Paused { outcome: Outcome::AwaitingUser, question }),
         (text(), any::<u64>()).prop_map(|(text, n)| Event::RunEnded {
             outcome: Outcome::Exhausted,
@@ -78,17 +99,34 @@ fn input() -> impl Strategy<Value = Input> {
     ]
 }
 
+fn records() -> impl Strategy<Value = Vec<Record>> {
+    let record = (input(), proptest::collection::vec(event(), 0..6));
+    proptest::collection::vec(record.prop_map(|(input, events)| Record { input, events }), 0..8)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_records_are_told_in_lines_that_hurt_no_terminal(
-        records in proptest::collection::vec((input(), proptest::collection::vec(event(), 0..6)), 0..8)
-    ) {
-        let records: Vec<Record> = records.into_iter().map(|(input, events)| Record { input, events }).collect();
+    fn any_records_are_told_in_lines_that_hurt_no_terminal(records in records()) {
         let told = story(&records);
         prop_assert!(told.chars().all(|c| c == '\n' || !c.is_control()), "{told:?}");
         prop_assert!(told.lines().all(|line| line.chars().count() <= 220), "{told}");
         prop_assert!(told.is_empty() || told.ends_with('\n'));
+    }
+
+    /// With the table's stages and without: the events need not be those of any run.
+    #[test]
+    fn any_records_are_drawn_as_one_whole_page(records in records()) {
+        let table = StageTable::guards_only(5);
+        let records = (1..).zip(records).map(|(n, record)| Stamped { n, at_ms: u64::MAX, record }).collect();
+        let trace = Trace { header: Header::new(&table, "r", "a task"), records, cut: None };
+        for table in [None, Some(&table)] {
+            let page = html::page(&trace, table, &[]);
+            prop_assert!(page.ends_with("</html>\n") && page.matches("<script").count() == 1);
+        }
+        // They are no run of the table, so there is nothing to explain; which is said and is no panic.
+        let explained = explain(&trace, &table).unwrap_or_default();
+        prop_assert!(explained.iter().all(|call| !words::text(call).is_empty()));
     }
 }

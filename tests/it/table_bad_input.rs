@@ -31,6 +31,19 @@ fn an_empty_file_is_said_to_be_empty() {
     }
 }
 
+/// Found by fuzzing: YAML counts it as the end of a line, and the line shown was another.
+#[test]
+fn a_carriage_return_alone_ends_a_line_and_the_right_one_is_shown() {
+    let text = "stagekeeper: 1\rworkflow: w\r\rstages: 1\nabuot: x\n";
+    let problems = found(StageTable::parse(text));
+    let of = |code: &str| problems.iter().find(|p| p.code == code).map(|p| (p.line, p.column));
+    assert_eq!((of("wrong-type"), of("unknown-key")), (Some((4, 9)), Some((5, 1))));
+    let said = stagekeeper::render::problems::text(&problems, |_| Some(text), false);
+    assert!(said.contains("4 | stages: 1") && said.contains("5 | abuot: x"), "{said}");
+    assert_eq!(places("a: 1\rb: \u{1}"), ["2:4 not-text"]);
+    assert_eq!(bytes(b"a: 1\r\rb: \xff"), ["3:4 not-text"]);
+}
+
 #[test]
 fn a_table_with_a_byte_order_mark_is_read() {
     assert!(StageTable::parse(&format!("\u{feff}{TABLE}")).is_ok());

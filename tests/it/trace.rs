@@ -5,7 +5,8 @@ use stagekeeper::engine::event::{EnteredBy, Judged};
 use stagekeeper::engine::{Event, input::Usage};
 use stagekeeper::trace::{Header, TableText, Trace, TraceError, table_hash, write_header, write_record};
 use stagekeeper::{
-    CallNo, Check, Finish, Input, Limit, LimitKind, Outcome, ProposedCall, Record, Reply, ToolResult, ToolSpec,
+    CallNo, Check, Finish, Input, Limit, LimitKind, Outcome, ProposedCall, Record, Reply, Session, StageTable,
+    ToolResult, ToolSpec,
 };
 use std::io::{BufReader, Read};
 
@@ -256,4 +257,44 @@ mod file {
             assert!(error.to_string().contains("cannot name a trace"), "{run}: {error}");
         }
     }
+}
+
+#[test]
+fn a_hundred_thousand_brackets_in_a_trace_are_a_damaged_line() {
+    let mut all = Vec::new();
+    write_header(&mut all, &header()).unwrap();
+    for deep in ["[".repeat(100_000), "{\"a\":".repeat(100_000)] {
+        let record = format!("{{\"n\":1,\"at_ms\":0,\"input\":\"fact\",\"name\":\"h\",\"value\":{deep}\n");
+        let trace = [all.clone(), record.into_bytes()].concat();
+        assert!(matches!(Trace::read(&*trace), Err(TraceError::Line { line: 2, .. })));
+        assert!(matches!(Trace::read(deep.as_bytes()), Err(TraceError::NotATrace)));
+    }
+}
+
+/// A reader of JSON stops at 128 levels; a record must not hold more.
+#[test]
+fn a_fact_nested_too_deep_to_be_read_again_is_refused() {
+    let table = "stagekeeper: 1\nworkflow: w\nfacts: { h: { from: host } }\nstages:\n  \
+                 a: { goal: \"A {{ facts.h }}\", allowed_tools: [], max_steps: 1 }\n";
+    let table = StageTable::parse(table).unwrap();
+    let nested = |levels| (0..levels).fold(serde_json::Value::Null, |inner, _| serde_json::json!([inner]));
+    let start = |levels| Session::builder(&table, "t").run_id("r").fact("h", nested(levels)).start();
+    assert!(start(65).unwrap_err().to_string().contains("nested deeper than 64"));
+    let tool = ToolSpec { parameters: nested(65), ..ToolSpec::named("t") };
+    assert!(
+        Session::builder(&table, "t").tools(vec![tool]).start().unwrap_err().to_string().contains("deeper than 64")
+    );
+    let mut session = start(64).unwrap();
+    assert!(session.set_fact("h", Some(nested(65))).unwrap_err().to_string().contains("nested deeper than 64"));
+    session.set_fact("h", Some(nested(64))).unwrap();
+    let mut header = Header::new(&table, "r", "t");
+    header.facts.insert("h".to_owned(), nested(64));
+    let (mut all, mut line) = (Vec::new(), Vec::new());
+    write_header(&mut line, &header).unwrap();
+    all.extend_from_slice(&line);
+    for (n, record) in (1..).zip(&session.take_records()) {
+        write_record(&mut line, n, 0, record).unwrap();
+        all.extend_from_slice(&line);
+    }
+    assert_eq!(Trace::read(&*all).unwrap().replay(&table).unwrap().summary(), session.summary());
 }

@@ -128,7 +128,7 @@ impl<W: Identities> Core<W> {
         }
         self.extended.push(id);
         if let Some(widened) = self.widened.get_mut(stage.index()) {
-            *widened += steps;
+            *widened = widened.saturating_add(steps);
         }
         None
     }

@@ -119,7 +119,7 @@ impl<W: Identities> Core<W> {
     /// The stage's steps, extensions included.
     #[must_use]
     pub fn budget(&self, table: &Model, stage: StageId) -> u32 {
-        stage_of(table, stage).map_or(0, Stage::budget) + at(&self.widened, stage.index())
+        stage_of(table, stage).map_or(0, Stage::budget).saturating_add(at(&self.widened, stage.index()))
     }
 
     /// Steps left in a stage. In a nested run no more than its grant leaves, of which one is kept for a final stage.

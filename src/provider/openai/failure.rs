@@ -5,6 +5,7 @@ use super::retry::{Again, Failure};
 use crate::provider::secret::Secret;
 use crate::run::model::{ModelError, ModelErrorKind};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::time::Duration;
 
 /// Most characters of a server's own words in a message.
@@ -49,7 +50,7 @@ struct Words {
 impl Server {
     /// An answer with a status other than success.
     pub(super) fn status(&self, status: u16, body: &str, retry_after: Option<Duration>) -> Failure {
-        self.judge(status, &words(body), retry_after)
+        self.judge(status, &words(&self.without_key(body)), retry_after)
     }
 
     /// An answer with success as its status, and no reply in it.
@@ -60,7 +61,9 @@ impl Server {
                 ModelErrorKind::BadReply,
                 Again::Few,
                 format!(
-                    "cannot read the answer of `{address}`: {what}; check that it speaks OpenAI's chat completions"
+                    "cannot read the answer of `{address}`: {}; check that it speaks OpenAI's chat completions",
+                    // The JSON library quotes a text that stands in the wrong place whole.
+                    shorten(&self.without_key(&what), MOST_QUOTED)
                 ),
             ),
             Unreadable::Flood(n) => self.failure(
@@ -69,7 +72,7 @@ impl Server {
                 format!("the reply of `{address}` holds {n} calls; the most is {}", super::MOST_CALLS),
             ),
             Unreadable::Error(raw) => {
-                let words = words(&format!("{{\"error\":{raw}}}"));
+                let words = words(&self.without_key(&format!("{{\"error\":{raw}}}")));
                 match words.status {
                     Some(status) if status >= 400 => self.judge(status, &words, None),
                     _ if is_overflow(&words) => self.judge(400, &words, None),
@@ -160,10 +163,14 @@ impl Server {
         self.failure(ModelErrorKind::Unreachable, Again::Yes(retry_after), message)
     }
 
-    /// The server's words, behind a colon. The key is hidden before they are cut: half of one is a leak, too.
+    /// The key is hidden before anything is cut (half of one is a leak, too), and once more when escapes are undone.
+    fn without_key<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.key.as_ref().map_or(Cow::Borrowed(text), |key| key.redact(text))
+    }
+
+    /// The server's words, behind a colon.
     fn quoted(&self, message: &str) -> String {
-        let message = self.key.as_ref().map_or(message.into(), |key| key.redact(message));
-        let message = shorten(&message, MOST_QUOTED);
+        let message = shorten(&self.without_key(message), MOST_QUOTED);
         let message = message.trim_end_matches(['.', ' ']);
         if message.is_empty() { String::new() } else { format!(": {message}") }
     }
@@ -194,10 +201,7 @@ impl Server {
     }
 
     fn failure(&self, kind: ModelErrorKind, again: Again, message: String) -> Failure {
-        let message = match &self.key {
-            Some(key) => key.redact(&message).into_owned(),
-            None => message,
-        };
+        let message = self.without_key(&message).into_owned();
         Failure { error: ModelError { kind, message }, again }
     }
 }

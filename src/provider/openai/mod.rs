@@ -5,6 +5,8 @@
 //! kin are honoured, except for this very machine.
 
 mod failure;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod request;
 mod response;
 pub mod retry;
@@ -101,7 +103,7 @@ impl OpenAi {
         let total = self.silence * TOTAL_SILENCES;
         let attempt = || self.attempt(request.try_clone(), &asked);
         let reply = with_retries(total, || self.server.late(total), attempt).await?;
-        Ok(self.without_key(reply))
+        Ok(without_key(self.server.key.as_ref(), reply))
     }
 
     async fn attempt(&self, request: Option<Request>, asked: &Asked) -> Result<Reply, Failure> {
@@ -134,19 +136,6 @@ impl OpenAi {
             }
         }
     }
-
-    /// A server may echo the key in its reply, which goes into traces.
-    fn without_key(&self, mut reply: Reply) -> Reply {
-        if let Some(key) = &self.server.key {
-            let calls = reply.calls.iter_mut().flat_map(|c| [&mut c.id, &mut c.tool, &mut c.arguments]);
-            for text in calls.chain([&mut reply.text]) {
-                if let std::borrow::Cow::Owned(hidden) = key.redact(text) {
-                    *text = hidden;
-                }
-            }
-        }
-        reply
-    }
 }
 
 impl Model for OpenAi {
@@ -163,6 +152,18 @@ impl Model for OpenAi {
     }
 }
 
+/// A server may echo the key in its reply, which goes into traces.
+fn without_key(key: Option<&Secret>, mut reply: Reply) -> Reply {
+    let Some(key) = key else { return reply };
+    let calls = reply.calls.iter_mut().flat_map(|c| [&mut c.id, &mut c.tool, &mut c.arguments]);
+    for text in calls.chain([&mut reply.text]) {
+        if let std::borrow::Cow::Owned(hidden) = key.redact(text) {
+            *text = hidden;
+        }
+    }
+    reply
+}
+
 /// Checks a base address.
 fn address(text: &str) -> Result<Url, SpecError> {
     let example = "write it like `http://127.0.0.1:8080/v1`";
@@ -175,6 +176,12 @@ fn address(text: &str) -> Result<Url, SpecError> {
     if !url.username().is_empty() || url.password().is_some() {
         let help = "put the key into the environment variable `OPENAI_API_KEY`";
         return Err(SpecError::new("the base URL holds a user or a password").help(help));
+    }
+    // A query is not shown, but it is stored with a run that is to be resumed.
+    let marks = ["key", "token", "secret", "password"];
+    if url.query_pairs().any(|(name, _)| marks.iter().any(|mark| name.to_lowercase().contains(mark))) {
+        let help = "put the key into the environment variable `OPENAI_API_KEY`";
+        return Err(SpecError::new("the base URL holds a key in its query").help(help));
     }
     Ok(url)
 }

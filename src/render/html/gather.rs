@@ -242,14 +242,14 @@ impl<'a> Gathering<'a> {
             Event::FactSet { fact, value } => self.note(format!("fact {fact} = {value}")),
             Event::FactCleared { fact } => self.note(format!("fact {fact} is unset")),
             Event::BudgetGranted { stage, steps, by } => {
-                self.bar(stage, |bar| bar.budget += steps);
+                self.bar(stage, |bar| bar.budget = bar.budget.saturating_add(*steps));
                 self.page.ceiling = self.page.ceiling.saturating_add(*steps);
                 (self.page.outcome, self.page.limit, self.page.answer) = (None, None, "");
                 self.step = None;
                 self.push(Item::Way(format!("{by} grants {stage} {} more", words::steps(*steps))));
             }
             Event::BudgetExtended { stage, steps, rule } => {
-                self.bar(stage, |bar| bar.budget += steps);
+                self.bar(stage, |bar| bar.budget = bar.budget.saturating_add(*steps));
                 self.note(format!("{stage} gets {} more (rule {rule})", words::steps(*steps)));
             }
             other => self.way(other),

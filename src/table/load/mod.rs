@@ -26,7 +26,7 @@ use super::model::{
 use super::problem::TableError;
 use super::report::{Place, Report};
 use super::script::{Scripts, Text};
-use super::yaml::Node;
+use super::yaml::{self, Node};
 use indexmap::IndexMap;
 use std::sync::Arc;
 use survey::Survey;
@@ -93,8 +93,8 @@ impl StageTable {
             Ok(text) => Self::parse_with(file, text, include),
             Err(e) => {
                 let before = bytes.get(..e.valid_up_to()).and_then(|b| std::str::from_utf8(b).ok()).unwrap_or_default();
-                let line = u32::try_from(before.matches('\n').count() + 1).unwrap_or(u32::MAX);
-                let last = before.rsplit('\n').next().unwrap_or_default().chars().count();
+                let (line, last) = yaml::behind(before);
+                let line = u32::try_from(line + 1).unwrap_or(u32::MAX);
                 let place = Place { file: 0, line, column: 1, width: 1 }.part(last, 1);
                 report.error("not-text", place, "the file is not UTF-8 text", "save it as UTF-8");
                 Err(failed(report))

@@ -75,7 +75,7 @@ impl Files<'_> {
             outermost: self.outermost,
             wanted: std::mem::take(&mut self.wanted),
             regexes: 0,
-            lines: text.trim_start_matches('\u{feff}').lines().collect(),
+            lines: yaml::lines(text.trim_start_matches('\u{feff}')).collect(),
             rule_places: Vec::new(),
         };
         let model = loader.table(&root);

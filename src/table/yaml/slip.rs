@@ -1,5 +1,6 @@
 //! Says in plain words what is wrong where the text is not YAML: above all the two slips every newcomer makes.
 
+use super::lines::{behind, lines};
 use crate::table::limits;
 use crate::table::report::{Place, Report};
 use serde_yaml::granit_parser::{ErrorKind, ScanError};
@@ -8,11 +9,9 @@ use serde_yaml::granit_parser::{ErrorKind, ScanError};
 pub(super) fn binary(text: &str, file: u16) -> Option<Place> {
     let odd = |c: char| c.is_control() && !matches!(c, '\t' | '\n' | '\r' | '\u{85}');
     let at = text.find(odd)?;
-    let before = text.get(..at).unwrap_or_default();
-    let line = before.matches('\n').count() + 1;
-    let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
+    let (line, column) = behind(text.get(..at).unwrap_or_default());
     let narrow = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-    Some(Place { file, line: narrow(line), column: narrow(column), width: 1 })
+    Some(Place { file, line: narrow(line + 1), column: narrow(column + 1), width: 1 })
 }
 
 /// Reports why the parser stopped.
@@ -25,7 +24,7 @@ pub(super) fn explain(error: &ScanError, text: &str, file: u16, report: &mut Rep
         return;
     }
     for number in [line, line.saturating_sub(1)] {
-        let Some(shown) = number.checked_sub(1).and_then(|before| text.lines().nth(before)) else {
+        let Some(shown) = number.checked_sub(1).and_then(|before| lines(text).nth(before)) else {
             continue;
         };
         if let Some((slip, column, width)) = slip_in(shown) {
@@ -69,7 +68,7 @@ fn by_kind(kind: &ErrorKind) -> Option<(&'static str, String, &'static str)> {
 /// A bracket that one of the lines above opens and does not close.
 fn unclosed(text: &str, line: usize) -> Option<(usize, usize)> {
     let first = line.saturating_sub(LOOKED_BACK);
-    let above: Vec<&str> = text.lines().skip(first.saturating_sub(1)).take(line.saturating_sub(first.max(1))).collect();
+    let above: Vec<&str> = lines(text).skip(first.saturating_sub(1)).take(line.saturating_sub(first.max(1))).collect();
     above.iter().rev().zip(1..).find_map(|(shown, back)| Some((line - back, open_bracket(shown)?)))
 }
 
