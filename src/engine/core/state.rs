@@ -209,7 +209,8 @@ pub fn is_true(value: &Value) -> bool {
     }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use crate::engine::input::{ProposedCall, Reply, ToolResult};
     use crate::engine::verdict::Verdict;
