@@ -210,15 +210,15 @@ pub fn is_true(value: &Value) -> bool {
 }
 
 #[cfg(test)]
-#[cfg(target_os = "linux")]
 mod tests {
-    use crate::engine::input::{ProposedCall, Reply, ToolResult};
-    use crate::engine::verdict::Verdict;
-    use crate::{Session, StageTable};
-
+    #[cfg(target_os = "linux")]
     #[test]
     #[expect(clippy::disallowed_methods, reason = "the system knows how much memory is used")]
     fn a_core_takes_less_than_4_kb_after_15_calls() {
+        use crate::engine::input::{ProposedCall, Reply, ToolResult};
+        use crate::engine::verdict::Verdict;
+        use crate::{Session, StageTable};
+
         const COPIES: usize = 20_000;
         let pages = || -> usize {
             let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
