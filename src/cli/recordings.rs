@@ -4,7 +4,7 @@ use super::failure::Failure;
 use super::{files, runs};
 use crate::store::{RunStore as _, SqliteStore};
 use std::collections::VecDeque;
-use std::io::{Cursor, Read, Seek as _};
+use std::io::{Cursor, Read};
 use std::path::Path;
 
 /// The name that stands for standard input.
@@ -32,13 +32,14 @@ pub(super) fn open(path: &Path) -> Result<Opened, Failure> {
     }
     let mut input = files::open(path)?;
     let mut first = Vec::new();
-    let looked = (&mut input).take(SQLITE.len() as u64).read_to_end(&mut first).and_then(|_| input.rewind());
+    let looked = (&mut input).take(SQLITE.len() as u64).read_to_end(&mut first);
     looked.map_err(|e| Failure::usage(format!("`{file}` cannot be read: {e}")))?;
     if first == SQLITE {
         return Ok(Opened { file, bytes: 0, input: Box::new(StoreLines::open(path)?) });
     }
     let bytes = input.metadata().map_or(0, |meta| meta.len());
-    Ok(Opened { file, bytes, input: Box::new(input) })
+    // A pipe cannot be read twice.
+    Ok(Opened { file, bytes, input: Box::new(Cursor::new(first).chain(input)) })
 }
 
 /// The runs of a store as traces, one after another, one in memory at a time.
