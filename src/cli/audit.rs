@@ -1,6 +1,7 @@
 //! `stagekeeper audit`: plays recorded runs of any agent through a table and scores what it would have done.
 
 use super::failure::Failure;
+use super::out::Format;
 use super::recordings::{self, Opened, STDIN};
 use super::{exit, files, out};
 use crate::audit::{By, Counts, Fate, Played, Reader, Recording, Source, Unread, play_and_record, score};
@@ -53,14 +54,6 @@ enum Grouping {
     Source,
     /// The model
     Model,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    /// A table for people
-    Text,
-    /// One JSON object a line
-    Json,
 }
 
 impl From<Grouping> for By {

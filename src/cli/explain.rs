@@ -2,6 +2,7 @@
 
 use super::draw::read_trace;
 use super::failure::Failure;
+use super::out::Format;
 use super::replay::recorded_table;
 use super::{exit, out};
 use crate::render::explain;
@@ -21,14 +22,6 @@ pub(super) struct Args {
     /// How to print
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-}
-
-#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
-enum Format {
-    /// For people
-    Text,
-    /// One JSON object
-    Json,
 }
 
 pub(super) fn run(args: &Args) -> Result<u8, Failure> {

@@ -3,6 +3,15 @@
 use super::failure::Failure;
 use std::io::{ErrorKind, IsTerminal as _, Write as _};
 
+/// How what is told is printed.
+#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Format {
+    /// For people
+    Text,
+    /// JSON, one object a line
+    Json,
+}
+
 /// Data, to stdout.
 ///
 /// # Errors

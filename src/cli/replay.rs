@@ -2,6 +2,7 @@
 
 use super::draw::read_trace;
 use super::failure::Failure;
+use super::out::Format;
 use super::{exit, files, out};
 use crate::engine::event::{Event, Judged};
 use crate::table::StageTable;
@@ -19,14 +20,6 @@ pub(super) struct Args {
     /// How to print
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-}
-
-#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
-enum Format {
-    /// For people
-    Text,
-    /// One JSON object
-    Json,
 }
 
 pub(super) fn run(args: &Args) -> Result<u8, Failure> {

@@ -1,8 +1,9 @@
 //! `stagekeeper resume`: a stored run goes on where its records end.
 
 use super::failure::Failure;
+use super::out::Format;
 use super::replay::{recorded_table, shown_difference};
-use super::run::{Format, ModelArg, Server, Settings, Trace, build_models, drive, finish};
+use super::run::{ModelArg, Server, Settings, Trace, build_models, drive, finish};
 use super::runs::{DEFAULT_STORE, failed};
 use super::{exit, files, out};
 use crate::engine::outcome::Outcome;

@@ -10,6 +10,7 @@ mod signals;
 use super::ask::TerminalAsker;
 use super::failure::Failure;
 use super::files::Awaited;
+use super::out::Format;
 use super::{exit, files, out};
 use crate::engine::session::Session;
 use crate::provider::{Keyless, Options};
@@ -72,14 +73,6 @@ pub(super) struct Args {
     /// How to print the answer and the summary
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-}
-
-#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Format {
-    /// The answer, then the summary
-    Text,
-    /// The summary as one JSON object
-    Json,
 }
 
 fn task(text: &str) -> Result<String, &'static str> {

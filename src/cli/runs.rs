@@ -1,6 +1,7 @@
 //! `stagekeeper runs`: what a store holds.
 
 use super::failure::Failure;
+use super::out::Format;
 use super::{exit, files, out};
 use crate::run::now_ms;
 use crate::store::{RunStore, SqliteStore, StoreError, StoredRun};
@@ -33,14 +34,6 @@ pub(super) struct Args {
     /// How to print
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-}
-
-#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
-enum Format {
-    /// A table for people
-    Text,
-    /// One JSON object a line
-    Json,
 }
 
 /// `30d`, `12h`, `5m` or `10s` as milliseconds.
