@@ -18,4 +18,4 @@ pub use lines::MAX_LINE;
 pub use play::{CannotPlay, Charged, Fate, Played, play, play_and_record};
 pub use read::{Reader, Unit, Unread};
 pub use recording::{Around, Recorded, RecordedCall, Recording, Turn};
-pub use report::{json_line, text_table};
+pub use report::{LEGEND, json_line, text_table};

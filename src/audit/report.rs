@@ -18,6 +18,12 @@ pub fn json_line(group: &str, counts: &Counts) -> String {
 
 const HEAD: [&str; 7] = ["", "runs", "calls", "failed runs' calls cut", "successes touched", "withheld", "of them new"];
 
+/// What the heads of [`text_table`] mean.
+pub const LEGEND: &str = "
+cut, withheld: answered from memory, refused, or behind the point where the stage would have been left. touched: at
+least one such call. new: a result that the call had not brought before. Runs without a label count in neither.
+";
+
 /// All groups as a table, columns aligned, with the guards that spoke beneath each.
 #[must_use]
 pub fn text_table(groups: &[(String, Counts)]) -> String {

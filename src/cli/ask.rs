@@ -25,8 +25,12 @@ impl TerminalAsker {
 impl Asker for TerminalAsker {
     fn approve<'a>(&'a mut self, question: &'a Question) -> Answer<'a, Option<bool>> {
         Box::pin(async move {
-            if self.decided.is_some() || !self.terminal {
+            if self.decided.is_some() {
                 return self.decided;
+            }
+            if !self.terminal {
+                say("note: there is no terminal, so nobody can be asked; `--yes` or `--no` answers\n");
+                return None;
             }
             say(&shown(question));
             for _ in 0..MOST_TRIES {

@@ -5,7 +5,7 @@ use super::out::Format;
 use super::recordings::{self, Opened, STDIN};
 use super::{exit, files, out};
 use crate::audit::{By, Counts, Fate, Played, Reader, Recording, Source, Unread, play_and_record, score};
-use crate::audit::{json_line, suggest, text_table};
+use crate::audit::{LEGEND, json_line, suggest, text_table};
 use crate::engine::session::Record;
 use crate::engine::verdict::Check;
 use crate::render::story::story;
@@ -140,7 +140,7 @@ fn progress(bytes: u64) -> ProgressBar {
 
 fn printed(groups: &[(String, Counts)], format: Format) -> String {
     match format {
-        Format::Text => text_table(groups),
+        Format::Text => text_table(groups) + LEGEND,
         Format::Json => groups.iter().map(|(group, counts)| json_line(group, counts) + "\n").collect(),
     }
 }

@@ -134,7 +134,7 @@ fn say_if_other(trace: &Trace, table: &StageTable, text: &str) -> Result<(), Fai
     let played = scenario.play(table).map_err(|e| Failure::unexpected(e.to_string()))?;
     if let Some((n, ..)) = first_difference(trace, &played.records) {
         out::say(&format!(
-            "note: from event {n} on the scenario plays otherwise than the run went; a scenario holds no token counts, no \
+            "note: from event {n} on the scenario plays otherwise than the run went; a scenario holds no token counts, no grants, no \
              tools beside the table's, and no texts of time-outs\n"
         ));
     }

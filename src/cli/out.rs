@@ -36,7 +36,7 @@ pub(super) fn say(text: &str) {
 pub(super) fn say_failure(failure: &Failure) {
     if !failure.message.is_empty() {
         let word = if stderr_has_colour() { "\u{1b}[1;31merror\u{1b}[0m" } else { "error" };
-        say(&format!("{word}: {}\n", failure.message));
+        say(&format!("{word}: {}\n", visible(&failure.message)));
     }
 }
 

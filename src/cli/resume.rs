@@ -177,7 +177,7 @@ fn models(args: &Args, settings: &Settings, table: &StageTable) -> Result<super:
 
 fn tools(args: &Args, settings: &Settings, table: &StageTable) -> Result<BuiltinTools, Failure> {
     let root = args.root.as_deref().unwrap_or(&settings.root);
-    let tools = BuiltinTools::open(root)
+    let tools = BuiltinTools::open_without(root, &SqliteStore::files(&args.store))
         .map_err(|e| Failure::usage(format!("the folder `{}` cannot be used: {e}", root.display())))?
         .for_table(table);
     Ok(match &settings.outbox {

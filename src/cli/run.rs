@@ -154,7 +154,8 @@ pub(super) fn drive(
 }
 
 fn open_tools(args: &Args, table: &StageTable) -> Result<BuiltinTools, Failure> {
-    let tools = BuiltinTools::open(&args.root)
+    let kept = args.store.as_deref().map(SqliteStore::files).unwrap_or_default();
+    let tools = BuiltinTools::open_without(&args.root, &kept)
         .map_err(|e| Failure::usage(format!("`--root {}` cannot be used: {e}", args.root.display())))?
         .for_table(table);
     Ok(match &args.outbox {

@@ -3,6 +3,7 @@
 use super::failure::Failure;
 use super::out::Format;
 use super::{exit, files, out};
+use crate::engine::outcome::Outcome;
 use crate::run::now_ms;
 use crate::store::{RunStore, SqliteStore, StoreError, StoredRun};
 use crate::trace::{write_header, write_record};
@@ -20,7 +21,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "DB", default_value = DEFAULT_STORE)]
     store: PathBuf,
     /// Only runs that ended or pause so, such as `exhausted`; `running` for those without an outcome
-    #[arg(long, value_name = "OUTCOME")]
+    #[arg(long, value_name = "OUTCOME", value_parser = known_outcome)]
     outcome: Option<String>,
     /// Takes out the runs that ended and were not written to for so long, such as `30d`
     #[arg(long, value_name = "AGE", value_parser = age)]
@@ -36,6 +37,9 @@ pub(super) struct Args {
     format: Format,
 }
 
+/// What a run without an outcome is called.
+const RUNNING: &str = "running";
+
 /// `30d`, `12h`, `5m` or `10s` as milliseconds.
 fn age(text: &str) -> Result<u64, String> {
     let wrong = || "write a whole number and a unit: `30d`, `12h`, `5m` or `10s`".to_owned();
@@ -48,6 +52,13 @@ fn age(text: &str) -> Result<u64, String> {
     };
     let number: u64 = text.get(..text.len() - 1).and_then(|n| n.parse().ok()).ok_or_else(wrong)?;
     number.checked_mul(unit).ok_or_else(wrong)
+}
+
+fn known_outcome(text: &str) -> Result<String, String> {
+    match serde_json::from_value::<Outcome>(text.into()) {
+        Err(e) if text != RUNNING => Err(format!("{e}, or `{RUNNING}`")),
+        _ => Ok(text.to_owned()),
+    }
 }
 
 /// A store that cannot be used is exit code 5, a run that is not there 2.
@@ -96,7 +107,7 @@ pub(super) fn export(store: &SqliteStore, run: &str) -> Result<String, Failure> 
 }
 
 fn outcome(run: &StoredRun) -> &'static str {
-    run.outcome.map_or("running", |outcome| outcome.as_str())
+    run.outcome.map_or(RUNNING, |outcome| outcome.as_str())
 }
 
 fn table(runs: &[StoredRun]) -> String {

@@ -45,7 +45,11 @@ impl Frame {
             self.events.push(Event::Resumed);
         }
         if yes {
-            if let Some(slot) = self.slots.iter_mut().find(|s| s.no == no) {
+            let missing = self.missing_now(no);
+            if !missing.is_empty() {
+                // What it requires went while the person was asked.
+                self.not_started(no, &missing);
+            } else if let Some(slot) = self.slots.iter_mut().find(|s| s.no == no) {
                 slot.state = if slot.nested { State::Nested } else { State::Running };
                 if let Some(counts) = self.counts.get_mut(&slot.name) {
                     counts.run += 1;
@@ -56,6 +60,24 @@ impl Frame {
             self.not_approved(no, Say::RefusedApproval);
         }
         self.pump();
+    }
+
+    /// What the tool of an open call requires and is not known now.
+    fn missing_now(&self, no: CallNo) -> Vec<usize> {
+        let tool = self.slot(no).and_then(|slot| slot.tool);
+        tool.map(|tool| self.core.missing(&self.roster.entry(&self.table, tool).requires)).unwrap_or_default()
+    }
+
+    /// A call that a person approved cannot run after all.
+    fn not_started(&mut self, no: CallNo, missing: &[usize]) {
+        self.not_approved(no, Say::RefusedRequires);
+        let Some(slot) = self.slot(no) else { return };
+        let because = Because::Missing(missing.to_vec());
+        let resolved = slot.tool.map_or_else(|| Resolved::Unknown(Vec::new()), Resolved::Tool);
+        let text = self.refusal(Check::Requires, &because, &slot.name, &resolved, "", &Names::new).1;
+        if let Some(slot) = self.slots.iter_mut().find(|s| s.no == no) {
+            slot.state = State::Ready(text.into(), true);
+        }
     }
 
     /// A call that was to run and will not: what was counted for it is taken back.
@@ -232,6 +254,10 @@ impl Frame {
         let print = print_of(&as_seen.text, &entry.mask, result.status, failed);
         scene.result = Some(as_seen.clone());
         let learned = if failed { Vec::new() } else { scene.learn_from_result(core, &name) };
+        // The rules see the facts as they are with this result.
+        let mut scene = Scene::new(cx, task, assume);
+        scene.call = Some((&name, &args));
+        scene.result = Some(as_seen.clone());
         let unknown = result.status == Status::Unknown;
         let done = Done { failed, unknown, result: print, from_memory: false };
         let ran = self.uses_past.then(|| Ran {
@@ -240,6 +266,9 @@ impl Frame {
             succeeded: !failed,
         });
         let noted = core.finish(cx, (&seen, tool), &done, learned, ran, &mut scene);
+        if !failed || unknown {
+            self.cleared_above.push(name.clone());
+        }
         let (max_chars, effect) = (entry.max_chars, entry.effect);
         let shown = self.shown(&result.text, max_chars);
         let chars = result.text.chars().count();

@@ -304,7 +304,7 @@ impl Frame {
 
     pub(super) fn take_failure(&mut self, overflow: bool) {
         let mut moves = Vec::new();
-        if self.core.provider_failed(overflow, &mut moves) {
+        if self.with_core(|core, cx| core.provider_failed(cx, overflow, &mut moves)) {
             let mut transcript = std::mem::take(&mut self.transcript);
             let results = transcript.shorten(SHORTENED, |text| self.cut(text, SHORTENED));
             self.transcript = transcript;

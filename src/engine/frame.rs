@@ -72,6 +72,8 @@ pub(super) struct Frame {
     pub share: Option<u32>,
     /// Calls that were counted in the runs above and will not run.
     pub given_back: Vec<Name>,
+    /// Tools that ran here: what they unset, they unset in the runs above too.
+    pub cleared_above: Vec<Name>,
     pub kept: Vec<Option<Kept>>,
     pub products: Vec<(StageId, String)>,
     pub product: String,
@@ -136,6 +138,7 @@ impl Frame {
             proposed: 0,
             share: None,
             given_back: Vec::new(),
+            cleared_above: Vec::new(),
             kept: Vec::new(),
             products: Vec::new(),
             product: String::new(),

@@ -1,10 +1,11 @@
 //! Steps that a person grants: the one way on for a run that a spent budget closed.
 
-use super::core::Core;
+use super::core::{Core, stage_of};
 use super::event::Event;
+use super::guard::Identities;
 use super::outcome::{LimitKind, Outcome};
 use super::session::{Session, Unfitting};
-use crate::table::StageId;
+use crate::table::{Model, StageId};
 
 /// Most steps of one grant.
 pub const MAX_GRANT: u32 = 100_000;
@@ -18,6 +19,20 @@ impl<W> Core<W> {
         let Some(closing) = &self.closing else { return false };
         let by_steps = closing.limit.is_none_or(|(kind, ..)| matches!(kind, LimitKind::Stage | LimitKind::Run));
         by_steps && matches!(closing.outcome, Outcome::Exhausted | Outcome::Looped | Outcome::Violations)
+    }
+}
+
+impl<W: Identities> Core<W> {
+    /// The stage whose end closed the run.
+    pub(super) fn closed_in(&self) -> StageId {
+        self.closing.as_ref().and_then(|closing| closing.limit).map_or(self.stage, |(_, stage, ..)| stage)
+    }
+
+    /// Whether a run that ended may go on in a stage: a grant opens no gate.
+    fn may_go_on_in(&self, table: &Model, stage: StageId) -> bool {
+        let closed = self.closed_in();
+        let unmet = stage_of(table, closed).is_some_and(|s| !self.missing(&s.requires).is_empty());
+        stage == closed || !unmet
     }
 }
 
@@ -39,8 +54,7 @@ impl Session {
         if !frame.core.life.is_ended() || !frame.core.may_be_granted() {
             return Vec::new();
         }
-        let limit = frame.core.closing.as_ref().and_then(|closing| closing.limit);
-        let spent = limit.map_or(frame.core.stage, |(_, stage, ..)| stage);
+        let spent = frame.core.closed_in();
         let mut needed = vec![(frame.stage_name(spent).to_string(), PROPOSED)];
         // The answer costs a step of the final stage, which closing has spent.
         let stages = frame.table.stages.iter().enumerate();
@@ -63,6 +77,14 @@ impl Session {
         }
         if self.root().core.life.is_ended() && !self.root().core.may_be_granted() {
             return no("the run has ended, and not for want of steps".to_owned());
+        }
+        let id = stages.iter().position(|s| *s.name == *stage).and_then(|at| u16::try_from(at).ok()).map(StageId);
+        let (core, table) = (&self.root().core, &self.root().table);
+        if core.life.is_ended() && !id.is_some_and(|id| core.may_go_on_in(table, id)) {
+            let closed = self.root().stage_name(core.closed_in());
+            return no(format!(
+                "`{closed}` requires what is not known yet, and a grant opens no gate; grant `{closed}` first"
+            ));
         }
         if !self.above.is_empty() || self.top.front < self.top.slots.len() {
             return no("calls are open".to_owned());

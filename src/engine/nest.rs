@@ -89,6 +89,9 @@ impl Session {
             for tool in std::mem::take(&mut frame.given_back) {
                 outer.iter_mut().for_each(|f| f.count_below(&tool, false));
             }
+            for tool in std::mem::take(&mut frame.cleared_above) {
+                outer.iter_mut().for_each(|f| f.with_core(|core, cx| core.cleared_by(cx, &tool)));
+            }
             events.append(&mut frame.events);
             if let Some((all, some)) = explained.as_mut().zip(frame.explained.as_mut()) {
                 all.append(some);

@@ -91,6 +91,8 @@ impl<W: Identities> Core<W> {
     /// Settles the reply whose last call is answered.
     pub fn settle(&mut self, cx: Context<'_>) -> Vec<Move> {
         self.life.turn(Turn::Answered);
+        // The results are in: the facts say what holds.
+        self.reply.unsure.clear();
         self.past.reply_done();
         self.streak.reply_done();
         let mut moves = Vec::new();
@@ -115,7 +117,7 @@ impl<W: Identities> Core<W> {
             return self.end(Outcome::Declined, moves);
         }
         if reply.closing {
-            let outcome = self.closing_outcome(cx, facts.text, facts.marker);
+            let outcome = self.closing_outcome(cx, facts.text && !facts.calls, facts.marker);
             return self.end(outcome, moves);
         }
         let marked = self.marked(cx, facts.marker);
@@ -180,8 +182,14 @@ impl<W: Identities> Core<W> {
         let silent = !facts.text && !facts.calls;
         let silent_before = std::mem::replace(&mut self.silent, silent);
         if self.reply.advance {
-            self.go_on(cx, By::Advance, moves);
-            return true;
+            // What a call of the same reply came to may have closed the gate again.
+            let missing = self.missing(&stage.requires);
+            if missing.is_empty() || cx.observe {
+                self.go_on(cx, By::Advance, moves);
+                return true;
+            }
+            moves.push(Move::Say(Saying::Missing(missing)));
+            return false;
         }
         if facts.calls || self.reply.moved {
             return false;
@@ -203,7 +211,7 @@ impl<W: Identities> Core<W> {
             Saying::Cut
         } else if !missing.is_empty() {
             Saying::Missing(missing)
-        } else if !stage.leave_by.answer && !stage.is_final() {
+        } else if !stage.text_leaves() {
             Saying::TextDoesNotLeave
         } else if !stage.conversation && !stage.is_final() && !stage.allowed.is_none() && !self.ran_here && !self.nudged
         {
@@ -231,7 +239,7 @@ impl<W: Identities> Core<W> {
             s.is_final()
                 && self.missing(&s.requires).is_empty()
                 && self.reply.then == Then::Nothing
-                && (self.reply.advance || (facts.text && !facts.calls && !facts.cut))
+                && (self.reply.advance || (facts.text && !facts.calls && !facts.cut && s.text_leaves()))
         })
     }
 
@@ -325,10 +333,18 @@ impl<W: Identities> Core<W> {
         true
     }
 
+    /// Whether the request for the answer is given up when the model cannot be reached. A run whose very first request it
+    /// is has nothing to tell: it waits.
+    pub(crate) fn closes_without_model(&self, cx: Context<'_>) -> bool {
+        let first = self.stage == StageId(0) && self.budget(cx.table, self.stage) <= 1;
+        self.closing.is_some() || (self.is_closing_request(cx.table) && !first)
+    }
+
     /// The model gave no reply. The first overflow asks for a shorter view, the second ends the run.
-    pub fn provider_failed(&mut self, overflow: bool, moves: &mut Vec<Move>) -> bool {
-        if let Some(outcome) = self.closing.as_ref().map(|c| c.outcome).filter(|_| !overflow) {
+    pub fn provider_failed(&mut self, cx: Context<'_>, overflow: bool, moves: &mut Vec<Move>) -> bool {
+        if !overflow && self.closes_without_model(cx) {
             // The request for the answer cannot be made: the digest is the answer.
+            let outcome = self.closing_outcome(cx, false, None);
             self.end(outcome, moves);
             return false;
         }
@@ -369,10 +385,15 @@ impl<W: Identities> Core<W> {
         if !self.life.is_ended() {
             return false;
         }
+        let closed = self.closed_in();
         self.life = super::life::Life::begin();
         self.closing = None;
         self.reply = super::core::ReplyState::default();
-        self.enter_now(cx, stage, By::Grant, moves);
+        if stage == closed {
+            self.enter_now(cx, stage, By::Grant, moves);
+        } else {
+            self.enter(cx, stage, By::Grant, moves);
+        }
         true
     }
 
@@ -410,7 +431,9 @@ impl<W: Identities> Core<W> {
         let Some(stage) = self.stage_in(cx) else { return self.end(outcome, moves) };
         let limit = (LimitKind::Stage, u64::from(self.spent_in(self.stage)), self.budget(cx.table, self.stage).into());
         let limit = (outcome == Outcome::Exhausted).then_some(limit);
-        let gated = matches!(by, By::Guard(_)) && !self.missing(&stage.requires).is_empty();
+        let unmet = !self.missing(&stage.requires).is_empty();
+        // A gate opens by waiting only where the table says `next` in so many words, and never by a guard.
+        let gated = unmet && (matches!(by, By::Guard(_)) || stage.on_exhausted == OnExhausted::RetryFresh);
         let to = match stage.on_exhausted {
             OnExhausted::Stage(to) if self.left(cx.table, to) > 0 && to != self.stage => Path::To(to),
             OnExhausted::End if mutant::on(Mutant::RequiresIgnoredOnExhaustion) => {
@@ -510,7 +533,7 @@ impl<W: Identities> Core<W> {
                 return Path::To(to);
             }
             let Some(stage) = stage_of(cx.table, to) else { return Path::End };
-            let opens = matches!(stage.on_exhausted, OnExhausted::Next | OnExhausted::RetryFresh);
+            let opens = stage.on_exhausted == OnExhausted::Next;
             if !opens && !self.missing(&stage.requires).is_empty() {
                 return Path::End;
             }
@@ -553,6 +576,7 @@ impl<W: Identities> Core<W> {
         self.violations_in_a_row = 0;
         self.silent = false;
         self.nudged = false;
-        self.ran_here = false;
+        // Back from an aside: what the stage had done before stands.
+        self.ran_here = stage_of(cx.table, from).is_some_and(|s| s.next == Next::Back);
     }
 }

@@ -154,7 +154,7 @@ impl<'a> Teller<'a> {
             }
             Event::CallJudged { call, tool, resolved, judged } => self.judged(*call, tool, resolved.as_deref(), judged),
             Event::ApprovalGiven { yes, .. } => {
-                self.note(format!("a person says {}", if *yes { "yes" } else { "no" }));
+                self.note(format!("the answer is {}", if *yes { "yes" } else { "no" }));
             }
             Event::CallFinished { call, tool, .. } => self.finished(*call, tool, event),
             Event::HintGiven { name, text } => {

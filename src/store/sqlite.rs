@@ -6,7 +6,7 @@ use crate::engine::outcome::Outcome;
 use crate::engine::session::Record;
 use crate::trace::{Header, Stamped, Trace};
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Transaction, TransactionBehavior, params};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -58,6 +58,17 @@ impl SqliteStore {
         let store = Self { connection: Mutex::new(connection), file };
         store.prepare()?;
         Ok(store)
+    }
+
+    /// The files that a store at `path` consists of while it is open.
+    #[must_use]
+    pub fn files(path: &Path) -> Vec<PathBuf> {
+        let beside = |ending: &str| {
+            let mut name = path.as_os_str().to_owned();
+            name.push(ending);
+            PathBuf::from(name)
+        };
+        ["", "-wal", "-shm", "-journal"].map(beside).into()
     }
 
     /// Opens a store that is there.

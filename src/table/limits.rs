@@ -30,3 +30,5 @@ pub const DURATION_MS: u64 = 366 * 24 * 3_600 * 1_000;
 pub const COUNT: u32 = 1_000_000;
 /// Most different patterns in the catalogue, and in all `allowed_tools` together.
 pub const PATTERNS: usize = 200;
+/// Most rounds of a cycle that are remembered.
+pub const ROUNDS: u32 = 8;

@@ -16,6 +16,7 @@ mod strict;
 pub(crate) mod yaml;
 
 pub use bounds::Bounds;
+#[cfg(feature = "cli")]
 pub(crate) use load::duration_ms;
 #[cfg(feature = "audit")]
 pub(crate) use load::{TIMESTAMP, UUID};

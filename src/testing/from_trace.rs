@@ -220,18 +220,27 @@ fn words_on(known: Option<&StageTable>, tool: &str) -> String {
         Some(Effect::Poll) => "poll",
         Some(Effect::Stateful) | None => "stateful",
     };
-    match entry.and_then(|e| e.max_calls) {
-        Some(most) => format!("effect: {effect}, max_calls: {most}"),
-        None => format!("effect: {effect}"),
-    }
+    let most = entry.and_then(|e| e.max_calls).map(|most| format!(", max_calls: {most}")).unwrap_or_default();
+    let approval = if entry.is_some_and(|e| e.approval) { ", approval: always" } else { "" };
+    format!("effect: {effect}{most}{approval}")
 }
 
 /// The tools that ran in each step, in order. A step without any belongs to the stage before it.
 fn used(trace: &Trace) -> Vec<IndexSet<String>> {
     let mut steps: Vec<IndexSet<String>> = Vec::new();
+    let mut asked: IndexMap<CallNo, &str> = IndexMap::new();
     for event in trace.records.iter().flat_map(|s| &s.record.events) {
         match event {
             Event::StepCharged { .. } => steps.push(IndexSet::new()),
+            Event::CallJudged { call, tool, resolved, judged: Judged::Ask { .. } } => {
+                asked.insert(*call, resolved.as_ref().unwrap_or(tool));
+            }
+            // What a person said no to did not run.
+            Event::ApprovalGiven { call, yes: true } => {
+                if let Some((step, tool)) = steps.last_mut().zip(asked.get(call)) {
+                    step.insert((*tool).to_owned());
+                }
+            }
             Event::CallJudged { tool, resolved, judged: Judged::Run | Judged::Reuse { .. }, .. } => {
                 let tool = resolved.as_ref().unwrap_or(tool);
                 if **tool != *crate::engine::roster::ADVANCE

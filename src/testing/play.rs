@@ -4,7 +4,7 @@ use super::expect::Expect;
 use super::scenario::Scenario;
 use super::script::{Answer, Entry, HostEntry, Script, ScriptedModel, ScriptedTools, Turn};
 use crate::engine::event::Event;
-use crate::engine::input::{Input, ProposedCall, Reply};
+use crate::engine::input::{CallNo, Input, ProposedCall, Reply, ToolResult};
 use crate::engine::outcome::Outcome;
 use crate::engine::session::{Record, Session, SessionBuilder, StartError};
 use crate::engine::summary::Summary;
@@ -280,8 +280,25 @@ impl Player {
     }
 
     fn run(&mut self, ticket: Ticket, tool: &str, own: Option<Answer>) {
-        let answer = own.unwrap_or_else(|| self.tools.answer(tool));
-        self.session.finish(ticket, answer.result());
+        let result = match own {
+            Some(answer) => answer.result(),
+            None => self.answer_of(ticket.call(), tool),
+        };
+        self.session.finish(ticket, result);
+    }
+
+    /// What the tools answer; one with `every` and `until` is asked until it is done, as a runner does.
+    fn answer_of(&mut self, call: CallNo, tool: &str) -> ToolResult {
+        let entry = self.session.entry_of(call, tool);
+        let most = if entry.every_ms.is_some() && entry.until.is_some() { entry.repeats } else { 1 };
+        let mut result = self.tools.answer(tool).result();
+        for _ in 1..most {
+            if self.session.poll_is_done(call, &result).unwrap_or(true) {
+                break;
+            }
+            result = self.tools.answer(tool).result();
+        }
+        result
     }
 
     fn host(&mut self, host: HostEntry) {

@@ -6,8 +6,8 @@ use serde::Serialize;
 const MAX_DIFF: usize = 1_500;
 /// Equal lines shown around a difference.
 const CONTEXT: usize = 2;
-/// The test that writes the same snapshots with `insta`.
-const SOURCE: &str = "tests/it/scenarios.rs";
+/// Who wrote a snapshot, where `insta` names its test.
+const SOURCE: &str = "stagekeeper test";
 
 /// How a story compares with its snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

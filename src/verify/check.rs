@@ -218,7 +218,7 @@ impl Plan {
         for by in entered {
             let opens = match by {
                 By::Answer | By::Advance => met,
-                By::Exhausted => met || stage.on_exhausted != OnExhausted::End,
+                By::Exhausted => met || matches!(stage.on_exhausted, OnExhausted::Next | OnExhausted::Stage(_)),
                 By::Guard(_) => met || matches!(stage.on_exhausted, OnExhausted::Stage(_)),
                 _ => true,
             };

@@ -220,6 +220,7 @@ fn encode_reply(reply: &ReplyState, out: &mut Bytes) {
         withhold,
         out_of_calls,
         seen,
+        unsure,
         moved,
         advance,
         end,
@@ -250,6 +251,7 @@ fn encode_reply(reply: &ReplyState, out: &mut Bytes) {
     out.num(*running);
     out.num(*nested);
     out.list(seen, |out, (Identity(identity), CallNo(_))| out.0.extend_from_slice(&identity.to_le_bytes()));
+    out.list(unsure, |out, fact| out.num(fact.0.into()));
     out.option(goto.map(|(stage, _)| stage.0.into()));
     out.num(match then {
         Then::Nothing => 0,

@@ -80,10 +80,15 @@ impl Plan {
                 let mut broken = Broken::new();
                 if to.core.user_spoke(self.cx(), &mut moves) {
                     note(&mut broken, to.core.user_turns == turns + 1 && turns < most, Property::Ends);
-                    learned = facts.clone();
-                    learned.retain(|f| self.reads_fact(state.core.stage, *f) && tape.choose(2) == 0);
-                    for fact in &learned {
-                        to.core.set_fact(self.cx(), *fact, Some(Value::Bool(true)));
+                    for fact in facts.iter().copied().filter(|f| self.reads_fact(state.core.stage, *f)) {
+                        match tape.choose(if self.may_be_false(fact) { 3 } else { 2 }) {
+                            0 => {
+                                to.core.set_fact(self.cx(), fact, Some(Value::Bool(true)));
+                                learned.push(fact);
+                            }
+                            1 => {}
+                            _ => to.core.set_fact(self.cx(), fact, None),
+                        }
                     }
                 } else {
                     note(&mut broken, to.core.closing.is_some(), Property::Ends);
@@ -99,13 +104,14 @@ impl Plan {
         self.ways(state, emit, |_| {
             let mut to = state.clone();
             let mut broken = Broken::new();
-            to.core.provider_failed(false, &mut Vec::new());
+            to.core.provider_failed(self.cx(), false, &mut Vec::new());
             // A request for the answer that cannot be made ends the run with its digest.
-            let closing = state.core.closing.as_ref().map(|c| c.outcome);
-            let expected = closing.unwrap_or(Outcome::ProviderError);
+            let gives_up = state.core.closes_without_model(self.cx());
+            let closing = state.core.closing.as_ref().map_or(Outcome::Exhausted, |c| c.outcome);
+            let expected = if gives_up { closing } else { Outcome::ProviderError };
             note(&mut broken, to.core.life.outcome() == Some(expected), Property::Ends);
             self.check_steps(&state.core, &to.core, false, &mut broken);
-            if closing.is_none() {
+            if !gives_up {
                 to.core.resume();
             }
             Some((What::Fails, to, broken))
@@ -115,14 +121,17 @@ impl Plan {
             let mut broken = Broken::new();
             // The first one asks for a shorter view and changes nothing else; the second may come at any time.
             to.core.shortened = true;
-            to.core.provider_failed(true, &mut Vec::new());
+            to.core.provider_failed(self.cx(), true, &mut Vec::new());
             note(&mut broken, to.core.life.outcome() == Some(Outcome::ContextOverflow), Property::Ends);
             Some((What::Overflow, to, broken))
         });
     }
 
     pub(super) fn host<W: Explored>(&self, state: &State<W>, emit: Emit<'_, W>) {
-        for fact in self.facts_from(|from| matches!(from, FactFrom::Host)) {
+        // In a nested run the user may speak while its call is open.
+        let heard = self.table.tools.iter().any(|tool| tool.nested.is_some());
+        for fact in self.facts_from(|from| matches!(from, FactFrom::Host) || (heard && matches!(from, FactFrom::User)))
+        {
             if !self.reads_fact(state.core.stage, fact) {
                 continue;
             }

@@ -9,7 +9,7 @@ use crate::engine::core::Core;
 use crate::engine::guard::Identities;
 use crate::engine::roster::{Roster, ToolIdx};
 use crate::engine::view::ToolSpec;
-use crate::table::model::{Action, Allowed, At, FactFrom, Guarantee, Mode, Stage};
+use crate::table::model::{Action, Allowed, At, FactFrom, FactValue, Guarantee, Keep, Mode, Spend, Stage};
 use crate::table::{FactId, RuleId, StageId, StageTable};
 use indexmap::IndexSet;
 use std::collections::HashMap;
@@ -270,7 +270,11 @@ impl Plan {
             return Some(true);
         }
         let known = self.known.get(rule.index())?.as_ref()?;
-        if (known.reads_stage || known.reads_run) && self.precision.most_left.is_some() {
+        let steps = known.reads_stage || known.reads_run;
+        // What a nested run spent is charged here when the reply settles, in a run before the rules of its result.
+        let late = self.table.rules.get(rule.index()).is_some_and(|r| r.at == At::Result)
+            && self.table.tools.iter().any(|t| t.nested.as_ref().is_some_and(|n| n.spend == Spend::Parent));
+        if steps && (late || self.precision.most_left.is_some()) {
             return None;
         }
         known.holds(&self.table, core)
@@ -282,6 +286,17 @@ impl Plan {
         let sets =
             self.facts_from(|from| matches!(from, FactFrom::Result(tools) if tools.iter().any(|p| p.matches(&name))));
         (sets, self.table.facts.iter().any(|f| f.cleared_by.iter().any(|p| p.matches(&name))))
+    }
+
+    /// Whether what a fact is learned from may give it a value that does not hold: an empty text, a `false`.
+    pub fn may_be_false(&self, fact: FactId) -> bool {
+        self.table.facts.get(fact.index()).is_some_and(|decl| match &decl.value {
+            _ if decl.keep != Keep::Last => false,
+            FactValue::Match(regex) => {
+                regex.captures_len() > 1 || ["", "a", "a b"].iter().any(|t| regex.find_iter(t).any(|m| m.is_empty()))
+            }
+            FactValue::Whole | FactValue::Value(_) => true,
+        })
     }
 
     /// The facts of one origin.

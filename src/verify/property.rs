@@ -56,7 +56,10 @@ impl Property {
             Self::Answers => "answers: every call is answered once".to_owned(),
             Self::InStage => "stages: no tool runs outside its stage, none in a closing request".to_owned(),
             Self::Calls => "max_calls: no limit of calls is exceeded".to_owned(),
-            Self::Gates => "gates: nothing passes `requires`, a `deny` rule or a person".to_owned(),
+            Self::Gates => {
+                "gates: nothing passes `requires` (but where `on_exhausted: next` says so), a `deny` rule or a person"
+                    .to_owned()
+            }
             Self::Rollbacks => format!("rollbacks: no run is rolled back more than {rollbacks} times"),
             Self::Closing => "closing: a run that closes is asked for its answer".to_owned(),
             Self::Guarantee(at) => table.guarantees.get(at).map(|g| Said(table, g).to_string()).unwrap_or_default(),

@@ -58,7 +58,8 @@ impl Plan {
         if from_memory {
             core.note(self.cx(), &seen, &done);
         } else {
-            let learned = came_to.learned.iter().map(|f| (*f, Some(Value::Bool(true)))).collect();
+            let lost = came_to.lost.iter().map(|f| (*f, None));
+            let learned = came_to.learned.iter().map(|f| (*f, Some(Value::Bool(true)))).chain(lost).collect();
             let ran = Ran { tool: self.roster.name(pending.tool), args: Value::Null, succeeded: !came_to.failed };
             core.finish(self.cx(), (&seen, pending.tool), &done, learned, self.past.then_some(ran), tape);
         }
@@ -94,8 +95,20 @@ impl Plan {
         };
         let kind = tape.choose(kinds);
         let (failed, unknown) = (kind > 0, kind > 1);
-        let learned = if failed { Vec::new() } else { learns.into_iter().filter(|_| tape.choose(2) == 0).collect() };
-        CameTo { failed, unknown, learned, ..CameTo::default() }
+        let (mut learned, mut lost) = (Vec::new(), Vec::new());
+        for fact in learns.into_iter().filter(|_| !failed) {
+            match tape.choose(if self.may_be_false(fact) { 3 } else { 2 }) {
+                0 => learned.push(fact),
+                1 => {}
+                _ => lost.push(fact),
+            }
+        }
+        if self.roster.entry(&self.table, tool).nested.is_some() {
+            // What runs in a nested run unsets facts here too.
+            let cleared = self.table.facts.iter().zip(0..).filter(|(fact, _)| !fact.cleared_by.is_empty());
+            lost.extend(cleared.map(|(_, id)| FactId(id)).filter(|f| read_here(f) && tape.choose(2) == 1));
+        }
+        CameTo { failed, unknown, learned, lost, ..CameTo::default() }
     }
 
     /// Results that wait, and the end of the reply.

@@ -222,6 +222,8 @@ pub struct CameTo {
     /// Which of two different results; read only by the exact guards.
     pub print: u8,
     pub learned: Vec<FactId>,
+    /// Facts that hold no more after it.
+    pub lost: Vec<FactId>,
     /// The guards spoke, as far as they were free to.
     pub fired: bool,
     pub from_memory: bool,

@@ -71,6 +71,18 @@ fn every_call_of_every_scenario_is_explained_by_the_check_that_judged_it() {
 }
 
 #[test]
+fn a_first_table_has_the_tools_that_a_person_approved_and_none_that_one_refused() {
+    let text = "stagekeeper: 1\nworkflow: w\ntools: { ls: { effect: read }, put: { effect: write, approval: always, max_calls: 2 }, drop: { approval: always } }\nstages:\n  s: { goal: G., allowed_tools: all, max_steps: 9 }\n";
+    let table = StageTable::parse(text).unwrap();
+    let script = "scenario: s\ntable: t.yaml\nscript:\n  - call: { tool: ls }\n  - call: { tool: put }\n  - approve: yes\n  - call: { tool: drop }\n  - approve: no\n  - text: done\n";
+    let scenario = Scenario::parse(script, "s").unwrap();
+    let played = scenario.play(&table).unwrap();
+    let made = first_table(&scenario.trace(&table, played.records), "mine", Some(&table));
+    assert!(made.contains("\"put\": { effect: write, max_calls: 2, approval: always }"), "{made}");
+    assert!(made.contains("\"ls\"") && !made.contains("drop"), "{made}");
+}
+
+#[test]
 fn a_first_table_has_a_stage_for_each_group_of_tools_and_a_budget_from_what_was_spent() {
     let table = StageTable::guards_only(20);
     let script = Script::new()

@@ -761,3 +761,62 @@ fn plain_calls_beside_a_nested_run_are_finished_as_usual() {
         .collect();
     assert_eq!(answers, ["one", "c", "three"], "in the model's order");
 }
+
+/// A rule sent the run to `b` already; a call that moved it there first could let a nested run spend all of `b`.
+#[test]
+fn a_call_does_not_move_a_run_that_a_rule_sends_elsewhere() {
+    let outer = "
+stagekeeper: 1
+workflow: main
+leave_by: [answer, advance, call]
+tools: { y: { effect: read }, find: { workflow: find.yaml } }
+stages:
+  a:
+    goal: A.
+    allowed_tools: [y]
+    max_steps: 1
+    rules: [{ name: jump, at: reply, when: \"stage.name == 'a'\", goto: b }]
+  b: { goal: B., allowed_tools: [find], max_steps: 3 }
+  c: { goal: C., allowed_tools: [], max_steps: 1 }
+";
+    let table = tables(outer, &[("find.yaml", FIND)]);
+    let mut session = Session::start(&table, "go");
+    session.judge(calls(&[("find", r#"{"task":"x"}"#)]));
+    for n in 0..9 {
+        session.judge(calls(&[("ls", &format!("{{\"n\":{n}}}"))]));
+    }
+    assert!(session.outcome().is_some());
+    assert!(session.summary().tree.steps <= 5, "{:?}", session.summary().tree);
+}
+
+#[test]
+fn what_a_nested_run_does_unsets_facts_of_the_runs_above() {
+    let outer = "
+stagekeeper: 1
+workflow: main
+tools:
+  tests: { effect: stateful }
+  commit: { effect: write, max_calls: 1, requires: { green: Run the tests first. } }
+  find: { workflow: find.yaml }
+  send: { effect: write, max_calls: 9 }
+facts: { green: { from: result, tool: tests, match: ok, cleared_by: [send] } }
+stages:
+  a: { goal: A., allowed_tools: [tests, commit, find], max_steps: 9 }
+  b: { goal: B., allowed_tools: [], max_steps: 1 }
+";
+    let table = tables(outer, &[("find.yaml", FIND)]);
+    let mut session = Session::start(&table, "go");
+    let run = |session: &mut Session, tool: &str, args: &str| {
+        for ruling in session.judge(calls(&[(tool, args)])) {
+            if let Verdict::Run(ticket) = ruling.verdict {
+                session.finish(ticket, ToolResult::ok("ok"));
+            }
+        }
+    };
+    run(&mut session, "tests", "{}");
+    run(&mut session, "find", r#"{"task":"x"}"#);
+    run(&mut session, "send", "{}");
+    session.judge(Reply::text("looked"));
+    session.judge(Reply::text("said"));
+    assert_eq!(asked(&mut session, calls(&[("commit", "{}")])), ["refuse"]);
+}

@@ -88,7 +88,34 @@ async fn list_files_is_sorted_and_leaves_out_what_gitignore_names() {
         [".gitignore", "README.md", "src/.gitignore", "src/keep.log", "src/login.rs", "src/main.rs", "x.tmp"]
     );
     let hidden = error(&w.tools, "list_files", json!({"path": "target"})).await;
-    assert_eq!(hidden, "`target` is kept out of reach by .gitignore, or is a folder of git's or stagekeeper's own");
+    assert_eq!(hidden, "`target` is kept out of reach by .gitignore, or is git's or stagekeeper's own");
+}
+
+#[tokio::test]
+async fn what_gitignore_hides_cannot_be_opened_by_writing_it() {
+    let w = World::new();
+    write(&w.root(), ".gitignore", ".env\n");
+    write(&w.root(), ".env", "PASSWORD=hunter2");
+    for name in [".gitignore", "src/.gitignore"] {
+        let refused = error(&w.tools, "write_file", json!({ "path": name, "content": "!.env" })).await;
+        assert_eq!(refused, "`.gitignore` says what is kept out of reach, and is not written here");
+    }
+    assert!(error(&w.tools, "read_file", json!({ "path": ".env" })).await.contains("out of reach"));
+}
+
+#[tokio::test]
+async fn files_that_are_off_limits_are_neither_shown_nor_read_nor_written() {
+    let w = World::new();
+    let kept = [w.root().join("runs.db"), w.root().join("runs.db-wal")];
+    write(&w.root(), "runs.db", "kept");
+    let tools = BuiltinTools::open_without(w.root(), &kept).unwrap();
+    assert!(!ok(&tools, "list_files", json!({})).await.contains("runs.db"));
+    for name in ["runs.db", "./src/../runs.db", "runs.db-wal"] {
+        let refused = error(&tools, "write_file", json!({ "path": name, "content": "x" })).await;
+        assert!(refused.contains("out of reach"), "{refused}");
+        assert!(error(&tools, "read_file", json!({ "path": name })).await.contains("out of reach"));
+    }
+    assert_eq!(std::fs::read_to_string(&kept[0]).unwrap(), "kept");
 }
 
 #[tokio::test]

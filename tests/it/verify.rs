@@ -81,6 +81,24 @@ fn a_tool_without_max_calls_may_run_more_often_than_promised() {
     "##);
 }
 
+/// A later result may say that the tests are red again.
+#[test]
+fn a_fact_that_an_expression_sets_may_be_false_again() {
+    let text = format!(
+        "{HEAD}tools: {{ ls: {{}}, rm: {{}}, send: {{ requires: {{ green: Look first. }} }} }}
+facts: {{ green: {{ from: result, tool: ls, value: result.json.pass }} }}
+rules: [{{ name: red, at: reply, when: succeeded('send') and not facts.green, goto: bad }}]
+stages:
+  a: {{ goal: A., allowed_tools: [ls, send], max_steps: 5 }}
+  b: {{ goal: B., allowed_tools: [], max_steps: 1 }}
+  bad: {{ goal: Bad., allowed_tools: [rm], max_steps: 2, aside: true, next: end }}
+guarantees: [{{ at_most: {{ tool: rm, times: 0 }} }}]
+"
+    );
+    let proof = proof(&table(&text));
+    assert!(!proof.proved.iter().any(|p| p.starts_with("at_most")), "{:?}", proof.proved);
+}
+
 #[test]
 fn a_tool_that_two_stages_allow_is_not_only_in_one() {
     let text = format!(

@@ -90,7 +90,7 @@ fn step<'r>(entry: Option<&ToolEntry>, turn: &Turn, call: &'r RecordedCall) -> S
 
 fn tokens(turn: &Turn, call: &RecordedCall, text: &str) -> (u64, bool) {
     let usage = turn.around.as_ref().map(|around| around.reply.usage).unwrap_or_default();
-    match usage.input + usage.output {
+    match usage.input.saturating_add(usage.output) {
         0 => {
             let chars = call.arguments.chars().count() + text.chars().count();
             ((chars as u64).div_ceil(CHARS_PER_TOKEN), true)

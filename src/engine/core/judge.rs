@@ -7,8 +7,8 @@ use crate::engine::input::CallNo;
 use crate::engine::mutant::{self, Mutant};
 use crate::engine::roster::ToolIdx;
 use crate::engine::verdict::Check;
-use crate::table::StageId;
 use crate::table::model::{Action, At, Effect, Mode, Spend, ToolEntry};
+use crate::table::{FactId, StageId};
 
 /// `Err` = what is done instead of running the call.
 type Objection = Result<(), Judgement>;
@@ -40,7 +40,7 @@ impl<W: Identities> Core<W> {
             Ok(()) => Judgement::Run,
             Err(Judgement::Refuse(check, _)) if cx.observe && !check.holds_always() && call.identity.is_some() => {
                 self.notes.push(Note::GuardFired(guard_of(check), check.as_str(), true));
-                Judgement::Run
+                self.asked_all_the_same(cx, call, conditions)
             }
             Err(instead) => instead,
         };
@@ -52,6 +52,18 @@ impl<W: Identities> Core<W> {
             Judgement::Share(_) => {}
         }
         judgement
+    }
+
+    /// A call that is only let run because nothing is refused: a person is asked about it nevertheless.
+    fn asked_all_the_same(
+        &mut self,
+        cx: Context<'_>,
+        call: &Proposed,
+        conditions: &mut impl Conditions<W>,
+    ) -> Judgement {
+        let Some(Target::Tool(tool)) = call.what else { return Judgement::Run };
+        let (entry, name) = (cx.roster.entry(cx.table, tool), cx.roster.name(tool));
+        self.approvals(cx, entry, &name, conditions).err().unwrap_or(Judgement::Run)
     }
 
     /// The public order. `Err` = what is done instead of running the call.
@@ -281,6 +293,12 @@ impl<W: Identities> Core<W> {
         let effect = entry.effect;
         self.reply.changing |= matches!(effect, Effect::Write | Effect::Stateful);
         self.streak.ran(tool);
+        let name = cx.roster.name(tool);
+        for (i, fact) in cx.table.facts.iter().enumerate() {
+            if fact.cleared_by.iter().any(|p| p.matches(&name)) {
+                self.reply.unsure.extend(u16::try_from(i).ok().map(FactId).filter(|f| !self.reply.unsure.contains(f)));
+            }
+        }
         if let Some(state) = self.tool_mut(tool) {
             state.runs += 1;
         }

@@ -92,12 +92,15 @@ impl<W: Identities> Core<W> {
     }
 
     fn clear_facts(&mut self, cx: Context<'_>, tool: ToolIdx, done: &Done) {
-        if done.failed && !done.unknown {
-            return;
+        if !done.failed || done.unknown {
+            self.cleared_by(cx, &cx.roster.name(tool));
         }
-        let name = cx.roster.name(tool);
+    }
+
+    /// Unsets the facts that a call of the tool unsets, here or in a run nested in this one.
+    pub(in crate::engine) fn cleared_by(&mut self, cx: Context<'_>, name: &str) {
         for (i, decl) in cx.table.facts.iter().enumerate() {
-            if decl.cleared_by.iter().any(|p| p.matches(&name))
+            if decl.cleared_by.iter().any(|p| p.matches(name))
                 && let Some(fact) = self.facts.get_mut(i)
                 && fact.take().is_some()
             {

@@ -139,6 +139,10 @@ impl<W: Identities> Core<W> {
         if !stage.leave_by.call || !self.missing(&stage.requires).is_empty() || cx.observe {
             return false;
         }
+        // A rule sends the run elsewhere: a call that moved it there first could spend the steps the rule counts on.
+        if self.reply.goto.is_some() {
+            return false;
+        }
         let from = self.stage;
         let mut passed = Vec::new();
         let mut next = stage.next;

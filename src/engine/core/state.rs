@@ -159,7 +159,8 @@ impl<W: Identities> Core<W> {
     /// The requirements of `requires` that do not hold, as indices.
     #[must_use]
     pub fn missing<T>(&self, requires: &[(FactId, T)]) -> Vec<usize> {
-        let unmet = |fact: FactId| !self.facts.get(fact.index()).is_some_and(|v| v.as_ref().is_some_and(is_true));
+        let holds = |fact: FactId| self.facts.get(fact.index()).is_some_and(|v| v.as_ref().is_some_and(is_true));
+        let unmet = |fact: FactId| self.reply.unsure.contains(&fact) || !holds(fact);
         requires.iter().enumerate().filter(|(_, (fact, _))| unmet(*fact)).map(|(i, _)| i).collect()
     }
 

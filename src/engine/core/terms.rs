@@ -212,7 +212,7 @@ pub struct ReplyState {
     pub closing: bool,
     /// It holds a violation.
     pub violation: bool,
-    /// Calls that run or would, once a person says yes.
+    /// Calls that run or would, once the answer is yes.
     pub running: u32,
     /// Nested runs among them that spend the steps of this run.
     pub nested: u32,
@@ -224,6 +224,8 @@ pub struct ReplyState {
     pub out_of_calls: bool,
     /// Identities judged *run* or *ask*, for repeats within the reply.
     pub seen: Vec<(Identity, CallNo)>,
+    /// Facts that a call judged *run* in this reply unsets if it succeeds: to the calls after it they do not hold.
+    pub unsure: Vec<FactId>,
     /// The run moved by a call.
     pub moved: bool,
     /// The model called `advance`.

@@ -8,8 +8,6 @@ use std::collections::VecDeque;
 
 /// Longest period looked for.
 pub const MAX_PERIOD: usize = 4;
-/// Most rounds a table may ask for.
-pub const MAX_ROUNDS: usize = 8;
 
 /// The last answered calls, and the set that goes in a circle.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -45,7 +43,7 @@ pub fn look(ring: &mut Ring, call: &Seen, guard: CycleGuard) -> Look {
 
 /// Notes an answered call; says what its result carries.
 pub fn note(ring: &mut Ring, call: &Seen, done: &Done, guard: CycleGuard) -> Option<Telling> {
-    let keep = MAX_PERIOD * (guard.refuse.max(guard.hint) as usize).min(MAX_ROUNDS);
+    let keep = MAX_PERIOD * guard.refuse.max(guard.hint) as usize;
     if ring.last.len() >= keep {
         ring.last.pop_front();
     }

@@ -11,8 +11,9 @@ use crate::table::model::{Effect, Mode};
 /// Looks at a call whose identity ran before. `changed`: something else may have changed its answer since.
 pub fn look(track: &mut Track, call: &Seen, changed: bool, mode: Mode) -> Look {
     let Some(of) = track.last else { return Look::Pass };
-    if call.effect == Effect::Write && track.cut && !track.failed && !track.unknown {
-        // The model no longer sees that it did this: saying so is no judgement of the guard.
+    if call.effect == Effect::Write && track.cut && !changed && !track.failed && !track.unknown {
+        // The model no longer sees that it did this: saying so, once, is no judgement of the guard.
+        track.cut = false;
         return Look::Reuse { of, telling: Telling::AlreadyDone };
     }
     if mode == Mode::Off || changed || track.unknown {

@@ -108,7 +108,8 @@ impl Identities for Watch {
                 Mode::On | Mode::Off => return answer,
             }
         }
-        let answer = cycle::look(&mut self.ring, call, guards.cycle);
+        let declared = self.tracks.get(&call.identity).is_some_and(|track| track.may_repeat(call));
+        let answer = if declared { Look::Pass } else { cycle::look(&mut self.ring, call, guards.cycle) };
         match guards.cycle.mode {
             _ if answer == Look::Pass => Look::Pass,
             Mode::Observe => {
@@ -129,6 +130,7 @@ impl Identities for Watch {
         let track = self.tracks.entry(call.identity).or_default();
         noted.same = track.has_given(done.result);
         let within_repeats = track.runs < call.repeats && !done.from_memory;
+        let declared = track.may_repeat(call) && !done.from_memory;
         let write_between = track.runs > 0 && track.writes != writes;
         let repeats_result = track.last.is_some() && track.result == done.result;
         if !done.from_memory {
@@ -142,6 +144,7 @@ impl Identities for Watch {
             }
         }
         if guards.cycle.mode != Mode::Off
+            && !declared
             && let Some(telling) = cycle::note(&mut self.ring, call, done, guards.cycle)
         {
             noted.speak(Guard::Cycle, Some(telling), Then::Nothing, guards.cycle.mode);
@@ -219,6 +222,11 @@ impl Track {
         self.at = clock;
         self.writes = writes;
         self.cut = false;
+    }
+
+    /// Whether the table lets the call run once more whatever it brings: no guard speaks then.
+    fn may_repeat(&self, call: &Seen) -> bool {
+        call.repeats > 1 && self.runs < call.repeats
     }
 
     fn has_given(&self, result: u64) -> bool {

@@ -161,7 +161,7 @@ pub(in crate::render) fn entered_by(by: &EnteredBy) -> String {
         EnteredBy::Advance => "the model advanced".to_owned(),
         EnteredBy::Call => "a call that only this stage allows".to_owned(),
         EnteredBy::Rule(rule) => format!("rule {}", clean(rule)),
-        EnteredBy::Exhausted => "the budget before is spent".to_owned(),
+        EnteredBy::Exhausted => "the stage before is spent".to_owned(),
         EnteredBy::Guard(guard) => format!("guard {}", clean(guard)),
         EnteredBy::Closing => "closing, one request for the answer".to_owned(),
         EnteredBy::Denied => "a person said no before".to_owned(),

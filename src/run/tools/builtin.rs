@@ -10,7 +10,7 @@ use crate::run::model::{Answer, Groups, ToolCall, ToolHost};
 use crate::table::{Model, StageTable};
 use serde::de::DeserializeOwned;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -40,7 +40,17 @@ impl BuiltinTools {
     /// # Errors
     /// When the folder does not exist, is no folder or may not be opened.
     pub fn open(root: impl AsRef<Path>) -> io::Result<Self> {
-        let inner = Inner { root: Arc::new(Root::open(root.as_ref())?), outbox: None, sender: SENDER.into() };
+        Self::open_without(root, &[])
+    }
+
+    /// As [`BuiltinTools::open`], with files of the folder that no file tool shows, reads or writes: such as the one the
+    /// run is kept in.
+    ///
+    /// # Errors
+    /// As [`BuiltinTools::open`].
+    pub fn open_without(root: impl AsRef<Path>, off_limits: &[PathBuf]) -> io::Result<Self> {
+        let root = Arc::new(Root::open(root.as_ref(), off_limits)?);
+        let inner = Inner { root, outbox: None, sender: SENDER.into() };
         Ok(Self { inner, ending: Ending::default(), commands: Vec::new() })
     }
 

@@ -7,6 +7,7 @@ use std::ffi::OsStr;
 use std::io::Read as _;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Folders no file tool shows, reads or writes: git's own (a hook written there would run), and ours.
 const OWN: [&str; 2] = [".git", ".stagekeeper"];
@@ -16,13 +17,14 @@ const OWN: [&str; 2] = [".git", ".stagekeeper"];
 pub(super) struct Rules {
     at: PathBuf,
     stack: Vec<Gitignore>,
+    off_limits: Arc<[PathBuf]>,
 }
 
 impl Rules {
     /// The rules in the root itself. A root inside a git repository obeys the `.gitignore` files above it too, up to
     /// the repository's top; global settings of the user are left out, so that every machine shows the same.
     pub(super) fn of_root(root: &Root) -> Self {
-        let mut rules = Self { at: root.path().to_owned(), stack: Vec::new() };
+        let mut rules = Self { at: root.path().to_owned(), stack: Vec::new(), off_limits: root.off_limits() };
         let above = root.path().ancestors().skip(1);
         let in_repository = |top: &Path| top.join(".git").exists();
         if !in_repository(root.path())
@@ -40,7 +42,7 @@ impl Rules {
 
     /// The rules in the directory `name` below this one.
     pub(super) fn below(&self, name: &OsStr, dir: BorrowedFd<'_>) -> Self {
-        let mut rules = Self { at: self.at.join(name), stack: self.stack.clone() };
+        let mut rules = Self { at: self.at.join(name), ..self.clone() };
         rules.add(dir);
         rules
     }
@@ -57,6 +59,9 @@ impl Rules {
             return true;
         }
         let path = self.at.join(name);
+        if self.off_limits.contains(&path) {
+            return true;
+        }
         let decided = self.stack.iter().rev().map(|one| one.matched(&path, is_dir)).find(|found| !found.is_none());
         decided.is_some_and(|found| found.is_ignore())
     }

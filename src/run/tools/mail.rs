@@ -80,7 +80,7 @@ impl Post<'_> {
         match self.outbox {
             Some(folder) => {
                 std::fs::create_dir_all(folder)?;
-                put(Root::open(folder)?.fd(), name.as_ref(), mail, None, false)
+                put(Root::open(folder, &[])?.fd(), name.as_ref(), mail, None, false)
             }
             None => {
                 let mut place = self.root.find(&format!("{OUTBOX}/{name}")).map_err(io::Error::other)?;

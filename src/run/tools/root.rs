@@ -13,6 +13,7 @@ use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 // NONBLOCK: opening a pipe that nobody writes to must not hang.
@@ -31,7 +32,7 @@ pub(super) enum PathError {
     NotAFolder(String),
     #[error("`{0}` is neither a file nor a folder")]
     Special(String),
-    #[error("`{0}` is kept out of reach by .gitignore, or is a folder of git's or stagekeeper's own")]
+    #[error("`{0}` is kept out of reach by .gitignore, or is git's or stagekeeper's own")]
     Ignored(String),
     #[error("the path is too long, too deep, holds too many symlinks or a zero byte")]
     Unusable,
@@ -51,6 +52,8 @@ impl PathError {
 pub(super) struct Root {
     dir: OwnedFd,
     path: PathBuf,
+    /// Files that are out of reach, by their whole paths.
+    off_limits: Arc<[PathBuf]>,
 }
 
 /// Where a path leads: open directories from the root on, and the last name in the innermost.
@@ -66,10 +69,19 @@ pub(super) struct Place<'r> {
 }
 
 impl Root {
-    pub(super) fn open(path: &Path) -> std::io::Result<Self> {
+    pub(super) fn open(path: &Path, off_limits: &[PathBuf]) -> std::io::Result<Self> {
         let path = path.canonicalize()?;
         let dir = rustix::fs::open(&path, DIRECTORY, Mode::empty())?;
-        Ok(Self { dir, path })
+        // They need not be there yet; the folders they stand in are.
+        let whole = |file: &PathBuf| {
+            let folder = std::path::absolute(file).ok()?.parent()?.canonicalize().ok()?;
+            Some(folder.join(file.file_name()?))
+        };
+        Ok(Self { dir, path, off_limits: off_limits.iter().filter_map(whole).collect() })
+    }
+
+    pub(super) fn off_limits(&self) -> Arc<[PathBuf]> {
+        Arc::clone(&self.off_limits)
     }
 
     /// Where it stands, without symlinks.

@@ -30,6 +30,9 @@ pub(super) fn write(root: &Root, args: &Args) -> Result<String, String> {
     }
     let mut place = root.find(&args.path).map_err(|e| e.to_string())?;
     rules_at(root, &place).map_err(|e| e.to_string())?;
+    if place.name.as_deref().is_some_and(|name| name.eq_ignore_ascii_case(".gitignore")) {
+        return Err("`.gitignore` says what is kept out of reach, and is not written here".to_owned());
+    }
     place.make_way().map_err(|e| e.to_string())?;
     let (name, mode) = target(&place).map_err(|e| e.to_string())?;
     put(place.dir(), &name, args.content.as_bytes(), mode, true)

@@ -2,6 +2,10 @@
 
 use super::tree::*;
 use super::{COUNT, Key, Object, Shape};
+use crate::table::limits;
+
+/// No more rounds are remembered.
+const ROUNDS: Shape = Shape::Whole(1, limits::ROUNDS);
 
 pub(crate) static GUARDS: Object = Object {
     name: "guards",
@@ -58,8 +62,8 @@ pub(crate) static CYCLE: Object = Object {
     about: "Rounds of two to four calls with equal results.",
     keys: &[
         MODE,
-        key("hint", COUNT, "2", "Equal rounds until every member of the cycle gets a hint."),
-        key("refuse", COUNT, "3", "Equal rounds until the whole set is refused."),
+        key("hint", ROUNDS, "2", "Equal rounds until every member of the cycle gets a hint."),
+        key("refuse", ROUNDS, "3", "Equal rounds until the whole set is refused."),
     ],
     peers: &[],
 };

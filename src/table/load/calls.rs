@@ -24,7 +24,16 @@ impl Loader<'_> {
                 let Token::Word(function) = token else {
                     continue;
                 };
+                let is_part = i.checked_sub(1).is_some_and(|before| tokens.get(before) == Some(&Token::Sign('.')));
                 let arguments = tokens.get(i + 1..).unwrap_or_default();
+                if let Some((_, takes, example)) = FUNCTIONS.iter().find(|(name, ..)| name == function)
+                    && !is_part
+                    && (expression || arguments.first() == Some(&Token::Sign('(')))
+                    && positional(arguments) != Some(*takes)
+                {
+                    let said = format!("{} does not give {} the arguments it takes", quoted(what), quoted(function));
+                    self.report.error("bad-expression", self.narrow(place, function), said, format!("write {example}"));
+                }
                 match *function {
                     "called" | "succeeded" | "times" => self.check_tool_argument(arguments, place),
                     "matches" => self.check_regex_argument(arguments, place, what),
@@ -100,6 +109,38 @@ impl Loader<'_> {
             self.report.error("bad-regex", place, said, help);
         }
     }
+}
+
+/// The functions, how many arguments without a name they take, and how they are written.
+const FUNCTIONS: [(&str, usize, &str); 4] = [
+    ("called", 1, "`called('read_file')`, or with arguments by name: `called('read_file', path='a')`"),
+    ("succeeded", 1, "`succeeded('run_tests')`, or with arguments by name: `succeeded('run_tests', suite='all')`"),
+    ("times", 1, "`times('read_file') > 3`, or with arguments by name: `times('read_file', path='a')`"),
+    ("matches", 2, "`matches(result.text, '[0-9]+ failed')`"),
+];
+
+/// How many arguments without a name stand in the brackets that `tokens` begin with; `None` when there are none.
+fn positional(tokens: &[Token<'_>]) -> Option<usize> {
+    if tokens.first() != Some(&Token::Sign('(')) {
+        return None;
+    }
+    let (mut depth, mut count, mut starts) = (0_usize, 0, true);
+    for (i, token) in tokens.iter().enumerate() {
+        match token {
+            Token::Sign(')' | ']' | '}') if depth <= 1 => return Some(count),
+            Token::Sign(')' | ']' | '}') => depth -= 1,
+            Token::Sign('(' | '[' | '{') if i == 0 => depth = 1,
+            Token::Sign(',') if depth == 1 => starts = true,
+            _ => {
+                let named =
+                    matches!(tokens.get(i + 1..i + 3), Some([Token::Sign('='), next]) if *next != Token::Sign('='));
+                count += usize::from(starts && !named);
+                starts = false;
+                depth += usize::from(matches!(token, Token::Sign('(' | '[' | '{')));
+            }
+        }
+    }
+    Some(count)
 }
 
 /// Some filters and tests to suggest.

@@ -32,6 +32,7 @@ use std::sync::Arc;
 use survey::Survey;
 #[cfg(feature = "audit")]
 pub(crate) use tools::{TIMESTAMP, UUID};
+#[cfg(feature = "cli")]
 pub(crate) use values::duration_ms;
 
 /// The name shown in problems of a table that came without a file.

@@ -68,6 +68,7 @@ impl Loader<'_> {
     }
 
     fn fill_stage(&mut self, fields: &Fields<'_>, stage: &mut Stage, defaults: &Defaults, what: &str) {
+        let errors = self.report.errors();
         if let Some(goal) = fields.get("goal").and_then(|f| self.template(f.node, f.key.name, &scope::TEXT)) {
             stage.goal = goal;
         }
@@ -100,7 +101,7 @@ impl Loader<'_> {
             stage.guards = self.guards(field, &defaults.guards);
         }
         stage.model = fields.get("model").and_then(|f| self.text(f));
-        if stage.is_final() && stage.budget() == 1 && !stage.allowed.is_none() {
+        if stage.is_final() && stage.budget() == 1 && !stage.allowed.is_none() && self.report.errors() == errors {
             let said = format!("{what} is final, has tools and only one step, which is kept for the answer");
             self.report.warning(
                 "final-stage-one-step",

@@ -38,6 +38,7 @@ impl Loader<'_> {
         let line = entry.place.line as usize;
         let mut tool = ToolEntry { name: NamePattern::new(&entry.key), line, ..ToolEntry::undeclared() };
         let what = format!("the tool {}", quoted(&entry.key));
+        let errors = self.report.errors();
         let Some(fields) = self.object_at(&entry.value, &keys::TOOL, &what, entry.place) else {
             return tool;
         };
@@ -62,7 +63,9 @@ impl Loader<'_> {
         tool.aliases = fields.get("aliases").map(|f| self.aliases(f, &what, &tool.name, names)).unwrap_or_default();
         tool.nested = self.nested_run(&fields, &what, &tool.name);
         self.polling(&fields, &mut tool, &what);
-        self.bounded_write(&fields, &tool, entry, &what);
+        if self.report.errors() == errors {
+            self.bounded_write(&fields, &tool, entry, &what);
+        }
         tool
     }
 

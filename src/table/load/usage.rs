@@ -45,7 +45,9 @@ impl Loader<'_> {
         let Some(Kind::Map(entries)) = table.get("tools").map(|f| &f.node.kind) else {
             return;
         };
-        if model.stages.is_empty() || self.survey.tools.unsure {
+        // What the catalogue says of a tool binds nested runs too, whose stages may allow it.
+        let nested = model.tools.iter().any(|tool| tool.nested.is_some());
+        if model.stages.is_empty() || self.survey.tools.unsure || nested {
             return;
         }
         for entry in entries {

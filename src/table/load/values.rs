@@ -188,7 +188,11 @@ impl Loader<'_> {
             return None;
         };
         let range = format!("it is a whole number from {low} to {high}");
-        if scalar_type(text) != Scalar::Whole || text.starts_with(['+']) || text.contains(['x', 'o']) {
+        if scalar_type(text) != Scalar::Whole
+            || text.starts_with('+')
+            || text.contains(['x', 'o'])
+            || (text.len() > 1 && text.starts_with('0'))
+        {
             let said = format!("{} must be a whole number, not {}", named(what), quoted(text));
             self.report.error("bad-number", node.place, said, range);
             return None;

@@ -121,4 +121,11 @@ impl Stage {
     pub fn is_final(&self) -> bool {
         self.next == Next::End
     }
+
+    /// Whether a text without calls leaves the stage. In a final stage it is the answer whatever `leave_by` says, unless
+    /// it goes to the user.
+    #[must_use]
+    pub fn text_leaves(&self) -> bool {
+        self.leave_by.answer || (self.is_final() && !self.conversation)
+    }
 }

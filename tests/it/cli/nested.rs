@@ -12,12 +12,17 @@ fn shop() -> Shop {
         "docs/examples/nested/two_parts.yaml",
         "docs/examples/nested/release.yaml",
         "docs/examples/nested/deploy.yaml",
+        "docs/examples/nested/docs/backup.md",
+        "docs/examples/nested/docs/roles.md",
     ] {
-        let name = Path::new(file).file_name().unwrap().to_str().unwrap();
-        shop.write(name, &std::fs::read_to_string(root.join(file)).unwrap());
+        let text = std::fs::read_to_string(root.join(file)).unwrap();
+        // Where the guide names it, and at hand.
+        shop.write(file, &text).write(Path::new(file).file_name().unwrap().to_str().unwrap(), &text);
     }
-    shop.write("docs/backup.md", "Backups\n\nBackups stay 30 days.\n");
-    shop.write("docs/roles.md", "Roles\n\nOperators may restore a backup.\n");
+    for file in ["backup.md", "roles.md"] {
+        shop.write(&format!("docs/{file}"), &shop.read(&format!("docs/examples/nested/docs/{file}")));
+        std::fs::remove_file(shop.path(file)).unwrap();
+    }
     shop
 }
 
@@ -61,7 +66,7 @@ fn a_scenario_from_a_trace_of_nested_runs_plays_the_same() {
     let args = ["run", "research.yaml", "--root", "docs", "--model", "script:two_parts.yaml", "--task", "Backups?"];
     assert_eq!(shop.code(&[&args[..], &["--summary", "summary.json"]].concat()), 0);
     // Tables that are gone are written from the trace.
-    for table in ["research.yaml", "research_one.yaml"] {
+    for table in ["research.yaml", "research_one.yaml", "stages/research.yaml", "stages/research_one.yaml"] {
         std::fs::remove_file(shop.path(table)).unwrap();
     }
     assert_eq!(shop.code(&["new", "again", "--from", &shop.trace()]), 0);
