@@ -29,7 +29,7 @@ impl<W: Identities> Core<W> {
     }
 
     /// Whether a run that ended may go on in a stage: a grant opens no gate.
-    fn may_go_on_in(&self, table: &Model, stage: StageId) -> bool {
+    pub(crate) fn may_go_on_in(&self, table: &Model, stage: StageId) -> bool {
         let closed = self.closed_in();
         let unmet = stage_of(table, closed).is_some_and(|s| !self.missing(&s.requires).is_empty());
         stage == closed || !unmet

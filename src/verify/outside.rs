@@ -45,6 +45,8 @@ impl Plan {
             return;
         }
         let stages = (0..self.table.stages.len()).filter_map(|s| u16::try_from(s).ok().map(StageId));
+        let ended = state.core.life.is_ended();
+        let stages = stages.filter(|stage| !ended || state.core.may_go_on_in(&self.table, *stage));
         for (stage, steps) in stages.flat_map(|stage| (1..=GRANT).map(move |steps| (stage, steps))) {
             self.ways(state, emit, |tape| {
                 let mut to = state.clone();
