@@ -2,13 +2,13 @@
 
 use super::core::{Conditions, Context, Core, Truth};
 use super::guard::Watch;
-use super::past::{Ran, matching};
+use super::past::{MAX_PAST, Ran, matching};
 use super::verdict::Check;
 use crate::table::model::{Action, FactDecl, FactFrom, FactValue, Keep};
 use crate::table::script::Condition;
 use crate::table::{FactId, RuleId};
 use minijinja::value::{Kwargs, Serde};
-use minijinja::{Error, Value};
+use minijinja::{Error, ErrorKind, Value};
 use std::cell::OnceCell;
 use std::sync::Arc;
 
@@ -239,6 +239,11 @@ fn lookup(
             let value: Value = wanted.get(name)?;
             pairs.push((name.to_owned(), serde_json::to_value(value).unwrap_or_default()));
         }
-        Ok(answer(&mut matching(&past, &tool, &pairs)))
+        let answer = answer(&mut matching(&past, &tool, &pairs));
+        // The oldest calls may be forgotten by now: what is not remembered is not known not to have happened.
+        if past.len() >= MAX_PAST && answer != Value::from(true) {
+            return Err(Error::new(ErrorKind::InvalidOperation, "the run has made more calls than are remembered"));
+        }
+        Ok(answer)
     })
 }

@@ -59,3 +59,32 @@ stages:
     session.judge(Reply::text("ready"));
     assert_eq!(session.awaiting_admission().as_deref(), Some("b"));
 }
+
+/// Ten thousand calls are remembered. What is forgotten is not held never to have happened.
+#[test]
+fn a_call_that_was_forgotten_is_still_denied() {
+    let text = "\
+stagekeeper: 1
+workflow: long
+guards: { duplicate: off, cycle: off, no_progress: off, errors: off }
+rules: [{ name: once, at: call, tool: pay, when: \"called('pay')\", deny: Only once. }]
+stages:
+  work: { goal: Work., allowed_tools: [look, pay], max_steps: 2000 }
+";
+    let table = StageTable::parse(text).unwrap();
+    let mut session = Session::builder(&table, "Pay.").record(false).start().unwrap();
+    let mut ask = |tool: &str, times: usize| {
+        let calls = (0..times).map(|n| ProposedCall::new(format!("{n}"), tool, format!("{{\"n\":{n}}}"))).collect();
+        let mut ran = 0;
+        for ruling in session.judge(Reply::calls(calls)) {
+            if let Verdict::Run(ticket) = ruling.verdict {
+                session.finish(ticket, ToolResult::ok("ok"));
+                ran += 1;
+            }
+        }
+        ran
+    };
+    assert_eq!((ask("pay", 1), ask("pay", 1)), (1, 0));
+    assert_eq!((0..1_260).map(|_| ask("look", 8)).sum::<usize>(), 10_080);
+    assert_eq!(ask("pay", 1), 0);
+}
