@@ -45,10 +45,9 @@ impl Frame {
             self.events.push(Event::Resumed);
         }
         if yes {
-            let missing = self.missing_now(no);
-            if !missing.is_empty() {
+            if !self.missing_now(no).is_empty() {
                 // What it requires went while the person was asked.
-                self.not_started(no, &missing);
+                self.not_approved(no, Say::RefusedRequires);
             } else if let Some(slot) = self.slots.iter_mut().find(|s| s.no == no) {
                 slot.state = if slot.nested { State::Nested } else { State::Running };
                 if let Some(counts) = self.counts.get_mut(&slot.name) {
@@ -68,31 +67,28 @@ impl Frame {
         tool.map(|tool| self.core.missing(&self.roster.entry(&self.table, tool).requires)).unwrap_or_default()
     }
 
-    /// A call that a person approved cannot run after all.
-    fn not_started(&mut self, no: CallNo, missing: &[usize]) {
-        self.not_approved(no, Say::RefusedRequires);
-        let Some(slot) = self.slot(no) else { return };
-        let because = Because::Missing(missing.to_vec());
-        let resolved = slot.tool.map_or_else(|| Resolved::Unknown(Vec::new()), Resolved::Tool);
-        let text = self.refusal(Check::Requires, &because, &slot.name, &resolved, "", &Names::new).1;
-        if let Some(slot) = self.slots.iter_mut().find(|s| s.no == no) {
-            slot.state = State::Ready(text.into(), true);
-        }
-    }
-
     /// A call that was to run and will not: what was counted for it is taken back.
     pub(super) fn not_approved(&mut self, no: CallNo, say: Say) {
         let Some(slot) = self.slot(no) else { return };
         let (name, proposed, stage) = (slot.name.clone(), slot.proposed, slot.stage);
-        let text = if say == Say::RefusedGrant {
-            let grant = Because::Grant(self.share.unwrap_or_default());
-            self.refusal(Check::Grant, &grant, &name, &Resolved::Unknown(Vec::new()), "", &Names::new).1
-        } else {
-            self.say(say, || vec![("tool", (&*name).into())])
+        let why = match say {
+            Say::RefusedGrant => Some((Check::Grant, Because::Grant(self.share.unwrap_or_default()))),
+            Say::RefusedRequires => Some((Check::Requires, Because::Missing(self.missing_now(no)))),
+            _ => None,
+        };
+        let text = match why {
+            Some((check, because)) => {
+                self.refusal(check, &because, &name, &Resolved::Unknown(Vec::new()), "", &Names::new).1
+            }
+            None => self.say(say, || vec![("tool", (&*name).into())]),
         };
         let entry = slot.tool.map(|tool| self.roster.entry(&self.table, tool));
         if entry.and_then(|e| e.nested.as_ref()).is_some_and(|n| n.spend == Spend::Parent) {
             self.core.reply.nested = self.core.reply.nested.saturating_sub(1);
+        }
+        if say == Say::RefusedRequires {
+            // The yes stands in the events; that nothing ran has to stand there, too.
+            self.events.push(Event::HintGiven { name: say.name().into(), text: text.clone() });
         }
         self.given_back.push(name.clone());
         self.core.not_approved(&proposed, stage, say == Say::RefusedApproval);
