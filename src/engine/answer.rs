@@ -64,7 +64,7 @@ impl Frame {
     /// What the tool of an open call requires and is not known now.
     fn missing_now(&self, no: CallNo) -> Vec<usize> {
         let tool = self.slot(no).and_then(|slot| slot.tool);
-        tool.map(|tool| self.core.missing(&self.roster.entry(&self.table, tool).requires)).unwrap_or_default()
+        tool.map(|tool| self.core.missing_at_start(&self.roster.entry(&self.table, tool).requires)).unwrap_or_default()
     }
 
     /// A call that was to run and will not: what was counted for it is taken back.

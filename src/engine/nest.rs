@@ -280,7 +280,7 @@ impl Frame {
         scene.call = Some((tool, args));
         let rule = |rule: RuleId| Because::Rule(rule);
         let (check, because) = match gate {
-            Gate::Deny => match core.missing(&entry.requires) {
+            Gate::Deny => match core.missing_at_start(&entry.requires) {
                 missing if missing.is_empty() => {
                     let denied = core.call_rule(cx, tool, &mut scene, |a| matches!(a, Action::Deny(_)));
                     (Check::Deny, denied.map(rule))

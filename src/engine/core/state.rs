@@ -156,12 +156,22 @@ impl<W: Identities> Core<W> {
         self.tools.get_mut(tool.index())
     }
 
-    /// The requirements of `requires` that do not hold, as indices.
+    /// The requirements of `requires` that do not hold for a call judged now, as indices.
     #[must_use]
     pub fn missing<T>(&self, requires: &[(FactId, T)]) -> Vec<usize> {
+        self.unmet(requires, |fact| self.reply.unsure.contains(&fact))
+    }
+
+    /// The requirements of `requires` that do not hold for a call that is about to run: what ran before it is known.
+    #[must_use]
+    pub fn missing_at_start<T>(&self, requires: &[(FactId, T)]) -> Vec<usize> {
+        self.unmet(requires, |_| false)
+    }
+
+    fn unmet<T>(&self, requires: &[(FactId, T)], unsure: impl Fn(FactId) -> bool) -> Vec<usize> {
         let holds = |fact: FactId| self.facts.get(fact.index()).is_some_and(|v| v.as_ref().is_some_and(is_true));
-        let unmet = |fact: FactId| self.reply.unsure.contains(&fact) || !holds(fact);
-        requires.iter().enumerate().filter(|(_, (fact, _))| unmet(*fact)).map(|(i, _)| i).collect()
+        let unmet = requires.iter().enumerate().filter(|(_, (fact, _))| unsure(*fact) || !holds(*fact));
+        unmet.map(|(i, _)| i).collect()
     }
 
     /// Whether the next request is for the answer alone: the run is closing, or this is the last step of a final stage.
