@@ -23,7 +23,7 @@ use std::sync::Arc;
 /// Longest text of one result that is kept, in characters; the runner cuts earlier.
 pub const MAX_RESULT: usize = 1 << 20;
 /// Most writes listed in a summary.
-const MAX_STANDING: usize = 100;
+pub(super) const MAX_STANDING: usize = 100;
 
 /// A result as conditions see it.
 pub(super) fn seen(result: &ToolResult) -> ResultSeen {

@@ -1,5 +1,6 @@
 //! Nested runs: how one opens in its turn, ends as the result of its call, and obeys the runs above.
 
+use super::answer::MAX_STANDING;
 use super::bound::LEAST_GRANT;
 use super::core::{Because, Conditions, Core, Gate, Truth};
 use super::event::Event;
@@ -7,6 +8,7 @@ use super::frame::{Frame, Inside, Making};
 use super::guard::Watch;
 use super::input::{CallNo, ToolResult};
 use super::outcome::Outcome;
+use super::reply::MAX_SHOWN;
 use super::scene::{Names, Scene, moment, parsed};
 use super::session::Session;
 use super::slot::State;
@@ -19,11 +21,6 @@ use crate::table::model::{Action, Allowed, Model, NestedRun, Spend};
 use crate::table::{FactId, Name, RuleId, StageTable};
 use minijinja::Value;
 use serde_json::json;
-
-/// Longest task of a nested run shown in events, in characters.
-const MAX_SHOWN: usize = 500;
-/// Most writes listed in a summary.
-const MAX_STANDING: usize = 100;
 
 /// The tools of a table that are nested runs, as the model is offered them.
 pub(super) fn nested_specs(root: &Model, table: &Model) -> Vec<ToolSpec> {

@@ -25,8 +25,8 @@ use std::collections::HashSet;
 pub const MAX_MADE_UP: usize = 64;
 /// What a call without a name is called.
 const NO_NAME: &str = "(no name)";
-/// Longest text of a reply shown in events, in characters.
-const MAX_SHOWN: usize = 500;
+/// Longest text of a reply, or task of a nested run, shown in events, in characters.
+pub(super) const MAX_SHOWN: usize = 500;
 
 /// A call with all that is looked up before judging.
 struct Looked {
